@@ -1,0 +1,31 @@
+"""The ``palestra`` command."""
+
+from __future__ import annotations
+
+import typer
+
+from palestra.cli import doctor, version
+from palestra.cli.common import fail
+from palestra.errors import PalestraError
+
+app = typer.Typer(
+    name="palestra",
+    help="From a code base to a better policy: build, prove and train on executable RL environments.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("doctor")(doctor.doctor)
+app.command("version")(version.version)
+
+
+def main() -> None:
+    try:
+        app()
+    except PalestraError as error:
+        fail(error)
+
+
+if __name__ == "__main__":
+    main()
