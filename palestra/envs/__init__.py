@@ -1,0 +1,1 @@
+"""Environments: what makes tasks and the worlds they live in."""
