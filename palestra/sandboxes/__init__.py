@@ -1,1 +1,38 @@
 """Isolated places to run commands. ``base`` is the contract; ``local`` isolates; ``process`` does not and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from palestra.errors import SandboxError, nearest
+from palestra.sandboxes.base import ExecResult, Limits, Mount, Sandbox, Usage
+from palestra.sandboxes.interpreters import python_mounts
+
+__all__ = ["BACKENDS", "ExecResult", "Limits", "Mount", "Sandbox", "Usage", "open_sandbox", "python_mounts"]
+
+BACKENDS = {"local": "LocalSandbox", "process": "ProcessSandbox"}
+"""Name -> class, in the module of that name."""
+
+
+def open_sandbox(
+    backend: str = "local",
+    *,
+    workspace: Path | None = None,
+    mounts: Sequence[Mount] = (),
+    limits: Limits | None = None,
+) -> Sandbox:
+    """A sandbox of the named back end, to be used with ``async with``.
+
+    workspace  a folder of the host that the sandbox works in; None: a private one, removed on close
+    mounts     host paths shown read-only inside
+    limits     of every ``exec`` that names none
+
+    Raises SandboxError: unknown back end, the back end cannot run on this machine (with the command that mends it), the
+    workspace is no folder. There is no fall-back to less isolation."""
+    if backend not in BACKENDS:
+        raise SandboxError(f"unknown sandbox back end {backend!r}: {nearest(backend, BACKENDS)}")
+    kind = getattr(import_module(f"palestra.sandboxes.{backend}"), BACKENDS[backend])
+    sandbox: Sandbox = kind(workspace, mounts, limits or Limits())
+    return sandbox

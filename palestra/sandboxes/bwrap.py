@@ -1,0 +1,77 @@
+"""The arguments of bubblewrap: what a sandbox sees of the host, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from palestra.errors import SandboxError
+from palestra.sandboxes.base import Mount
+
+INSIDE = "/workspace"
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+"""The toolchain of the host: programs and libraries that any user may read."""
+ETC = (
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/ssl/certs",
+    "/etc/localtime",
+)
+"""What programs look up in /etc that tells nothing of the host's people or secrets."""
+NAMESPACES = ("user", "pid", "ipc", "uts", "cgroup")
+
+
+@cache
+def find_bwrap() -> str:
+    """The path of bubblewrap. Raises SandboxError, with the command that installs it, where there is none."""
+    found = shutil.which("bwrap")
+    if found is None:
+        raise SandboxError(
+            "the local sandbox needs bubblewrap (bwrap), which is not on PATH: apt-get install bubblewrap; "
+            "for trusted code only, the process back end runs without isolation"
+        )
+    return found
+
+
+def arguments(mounts: Sequence[Mount], workspace: Path, *, network: bool, tmp_mib: int) -> list[str]:
+    """Everything up to the command."""
+    args = ["--die-with-parent", "--as-pid-1", "--clearenv", "--cap-drop", "ALL", "--hostname", "sandbox"]
+    args += [f"--unshare-{name}" for name in NAMESPACES]
+    args += [] if network else ["--unshare-net"]
+    args += ["--uid", "1000", "--gid", "1000"]
+    for path in SYSTEM:
+        args += _system(path)
+    for path in ETC:
+        args += ["--ro-bind-try", path, path]
+    if network:
+        args += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
+    args += ["--proc", "/proc", "--dev", "/dev"]
+    args += ["--size", str(tmp_mib << 20), "--tmpfs", "/tmp"]
+    for mount in mounts:
+        args += _mount(mount)
+    args += ["--bind", os.fspath(workspace), INSIDE, "--chdir", INSIDE]
+    return [*args, "--remount-ro", "/"]
+
+
+def _system(path: str) -> list[str]:
+    if os.path.islink(path):
+        return ["--symlink", os.readlink(path), path]
+    return ["--ro-bind", path, path] if os.path.isdir(path) else []
+
+
+def _mount(mount: Mount) -> Iterator[str]:
+    source, inside = os.fspath(mount.source), os.fspath(mount.inside)
+    if not os.path.isabs(inside) or "\0" in source + inside:
+        raise SandboxError(f"mount target {inside!r} must be an absolute path")
+    if mount.mask:
+        return iter(("--tmpfs", inside, "--remount-ro", inside))
+    if os.path.islink(source):
+        return iter(("--symlink", os.readlink(source), inside))
+    if not os.path.exists(source):
+        raise SandboxError(f"mount {source!r} does not exist on the host; name an existing file or folder")
+    return iter(("--ro-bind", source, inside))
