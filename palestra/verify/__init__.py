@@ -1,1 +1,1 @@
-"""Graders: functions from a task and an outcome to a Score. They never share a process with what they grade."""
+"""Graders, and the means to run untrusted calls. ``inside`` is the part that runs inside a sandbox."""

@@ -1,0 +1,1 @@
+"""Makers of environments. ``code`` forges them from the source of real packages."""

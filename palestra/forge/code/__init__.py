@@ -1,0 +1,5 @@
+"""Forge environments from the source of real packages."""
+
+from palestra.forge.code.run import Budget, ForgedFunction, ForgeReport, forge_code, forge_packages
+
+__all__ = ["Budget", "ForgeReport", "ForgedFunction", "forge_code", "forge_packages"]
