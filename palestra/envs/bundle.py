@@ -193,7 +193,8 @@ def read_certificate(path: Path) -> dict[str, Any]:
     actual = content_hash(path)
     if stated != actual:
         raise GateError(
-            f"{path}: its certificate is void: it is about content {str(stated)[:12]}, the bundle is now {actual[:12]}; {way_out}"
+            f"{path}: its certificate is void: it is about content {str(stated)[:12]}, "
+            f"the bundle is now {actual[:12]}; {way_out}"
         )
     if not passed or not all(passed):
         raise GateError(f"{file}: does not state that every check passed; {way_out}")

@@ -68,7 +68,7 @@ class PredictEnvironment:
     def task(self, case: Case, seed: int = 0) -> Task:
         """The task of one case. Its id is a hash of the environment's id and the call: the same whatever drew it."""
         identity = hashlib.sha256(f"{self.spec.id}\0{case.call}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        shown = (Message("user", case.call),)
+        shown: tuple[Message, ...] = (Message("user", case.call),)
         if self.style == "instructed":
             shown = (Message("system", INSTRUCTION), *shown)
         return Task(identity, self.spec.id, case.split, seed, shown, {EXPECTED: case.expected})

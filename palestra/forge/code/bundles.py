@@ -14,6 +14,7 @@ from typing import Any
 
 from palestra.envs.bundle import CASES, SCHEMA, Case, PredictFacts
 from palestra.envs.splits import SHARES
+from palestra.forge.code.budget import Budget
 from palestra.forge.code.find import Function
 from palestra.forge.code.package import Package
 from palestra.verify import inside
@@ -23,7 +24,7 @@ INSIDE = Path(inside.__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Forged:
-    """What was made of one function. ``files`` are the package's files that it needs, relative to the package's root."""
+    """What was made of one function. ``files`` are the package's files that it needs, relative to its root."""
 
     package: Package
     function: Function
@@ -31,8 +32,7 @@ class Forged:
     cases: tuple[Case, ...]
     files: tuple[str, ...]
     seed: int
-    prompt_bytes: int
-    answer_bytes: int
+    budget: Budget
 
 
 def facts_of(forged: Forged) -> PredictFacts:
@@ -48,8 +48,8 @@ def facts_of(forged: Forged) -> PredictFacts:
         iterates=forged.iterates,
         source_sha256=hashlib.sha256(forged.function.source.encode()).hexdigest(),
         seed=forged.seed,
-        prompt_bytes=forged.prompt_bytes,
-        answer_bytes=forged.answer_bytes,
+        prompt_bytes=forged.budget.prompt_bytes,
+        answer_bytes=forged.budget.answer_bytes,
         rel_tol=1e-9,
         splits={split: counts[split] for split in SHARES},
     )
@@ -68,7 +68,9 @@ def write_bundle(folder: Path, forged: Forged) -> None:
         "tests/test.sh": "#!/bin/sh\nexec python3 -I -S /tests/grade.py /app/answer.txt /logs/verifier/reward.txt\n",
         "tests/grade.py": GRADE.replace("@REL_TOL@", repr(facts.rel_tol)),
         "tests/expected.txt": shown.expected + "\n",
-        CASES: "".join(json.dumps(asdict(case), ensure_ascii=True) + "\n" for case in forged.cases),
+        CASES: "".join(
+            json.dumps({name: getattr(case, name) for name in Case.__slots__}) + "\n" for case in forged.cases
+        ),
     }
     for name, text in texts.items():
         _write(folder / name, text.encode(), executable=name.endswith(".sh"))
@@ -76,9 +78,9 @@ def write_bundle(folder: Path, forged: Forged) -> None:
         shutil.copyfile(INSIDE / "literals.py", folder / side / "literals.py")
     for name in forged.files:
         _write(folder / "solution/source" / name, (forged.package.root / name).read_bytes())
-    for number, text in enumerate(forged.package.licence_files):
-        name = text.name if number == 0 else f"{number}-{text.name}"
-        _write(folder / "solution/licences" / name, text.read_bytes())
+    for number, licence in enumerate(forged.package.licence_files):
+        name = licence.name if number == 0 else f"{number}-{licence.name}"
+        _write(folder / "solution/licences" / name, licence.read_bytes())
 
 
 def _write(file: Path, data: bytes, executable: bool = False) -> None:

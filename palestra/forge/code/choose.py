@@ -3,52 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from palestra.envs.bundle import Case
 
+MOST_OF_MANY = 0.2
 MOST_OUTCOME = 0.5
 MOST_ECHO = 0.35
 
 
-def choose(cases: list[Case], first_argument: Callable[[Case], str], wanted: int, seed: int) -> list[Case]:
-    """At most ``wanted`` of ``cases``, doctest cases first, such that
+def choose(cases: Sequence[tuple[Case, bool]], wanted: int, seed: int) -> list[Case]:
+    """At most ``wanted`` of ``cases``, each given with whether its outcome is its first argument, such that
 
     - as few as possible share one outcome: the cap per outcome is the largest with share <= 20 %, or, where there
       are too few outcomes for that, <= 50 %, so that no constant answer is right more than half of the time;
     - at most 35 % have the first argument itself as their outcome.
 
     Order: doctest cases, then a seeded shuffle. May be empty."""
-    rng = Random(f"choose:{seed}")
-    generated = [case for case in cases if case.source != "doctest"]
-    rng.shuffle(generated)
-    kept = [case for case in cases if case.source == "doctest"] + generated
-    for most in (0.2, MOST_OUTCOME):
-        capped = _capped(kept, lambda case: case.expected, most)
-        if len(capped) >= min(wanted, len(kept)) * 0.5 or most == MOST_OUTCOME:
-            break
-    echoes = [first_argument(case) == case.expected for case in capped]
-    others = len(echoes) - sum(echoes)
-    allowed = int(others * MOST_ECHO / (1 - MOST_ECHO))
-    chosen: list[Case] = []
-    for case, echo in zip(capped, echoes, strict=True):
+    documented = [pair for pair in cases if pair[0].source == "doctest"]
+    generated = [pair for pair in cases if pair[0].source != "doctest"]
+    Random(f"choose:{seed}").shuffle(generated)
+    ordered = documented + generated
+    capped = _capped(ordered, MOST_OF_MANY)
+    if len(capped) < min(wanted, len(ordered)) / 2:
+        capped = _capped(ordered, MOST_OUTCOME)
+    allowed = int(sum(not echo for _, echo in capped) * MOST_ECHO / (1 - MOST_ECHO))
+    chosen = []
+    for case, echo in capped:
         if not echo or allowed > 0:
-            chosen.append(case)
+            chosen.append((case, echo))
             allowed -= echo
-    return _capped(chosen[:wanted], lambda case: case.expected, MOST_OUTCOME)
+    return [case for case, _ in _capped(chosen[:wanted], MOST_OUTCOME)]
 
 
-def _capped(cases: list[Case], key: Callable[[Case], Hashable], most: float) -> list[Case]:
-    """The longest beginning-first selection in which no key has more than the share ``most``."""
-    counts = Counter(key(case) for case in cases)
-    cap = _cap(counts.values(), most)
-    taken: Counter[Hashable] = Counter()
+def _capped(pairs: Sequence[tuple[Case, bool]], most: float) -> list[tuple[Case, bool]]:
+    """The longest beginning-first selection in which no outcome has more than the share ``most``."""
+    cap = _cap(Counter(case.expected for case, _ in pairs).values(), most)
+    taken: Counter[str] = Counter()
     kept = []
-    for case in cases:
-        taken[key(case)] += 1
-        if taken[key(case)] <= cap:
-            kept.append(case)
+    for pair in pairs:
+        taken[pair[0].expected] += 1
+        if taken[pair[0].expected] <= cap:
+            kept.append(pair)
     return kept
 
 

@@ -28,7 +28,7 @@ class Examples:
 
 
 def read_examples(doc: str, name: str) -> Examples:
-    """The example calls of the function ``name`` in ``doc``; nothing is executed. A docstring without any gives none."""
+    """The example calls of the function ``name`` in ``doc``; nothing is executed; none at all is no error."""
     try:
         parsed = doctest.DocTestParser().get_examples(doc)
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,8 +48,8 @@ class Source:
             try:
                 text = file.read_text(encoding="utf-8")
                 self.trees[name] = ast.parse(text)
-            except (SyntaxError, UnicodeDecodeError, ValueError):
-                continue  # template or foreign-version file: no function of it can be public and importable
+            except (SyntaxError, ValueError, OSError, RecursionError):
+                continue  # a template, another version's file, no permission: nothing of it can be imported either
             self.texts[name], self.files[name] = text, file
 
     def functions(self) -> list[Function]:
@@ -124,16 +124,14 @@ def declared(tree: ast.Module) -> set[str] | None:
     """The names in ``__all__``, or None where there is none or it is not a plain list."""
     names: set[str] | None = None
     for statement in _statements(tree.body):
-        targets: Iterable[ast.expr] = ()
-        if isinstance(statement, ast.Assign):
-            targets = statement.targets
-        elif isinstance(statement, ast.AugAssign):
-            targets = [statement.target]
+        if not isinstance(statement, (ast.Assign, ast.AugAssign)):
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
             try:
-                names = (names or set()) | set(ast.literal_eval(statement.value))  # type: ignore[union-attr]
+                names = (names or set()) | set(ast.literal_eval(statement.value))
             except (ValueError, TypeError):
-                return names
+                return names  # computed: what can be read of it is all that counts
     return names
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
@@ -65,13 +65,16 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What calls of one function are made from: whole examples, and values seen for parameters of the same name."""
+    """What calls of one function are made from: whole examples, and values seen for parameters of the same name.
+
+    documented  whether the examples are its docstring's own; else they stand in for the lack of any"""
 
     function: Function
     parameters: Parameters
     examples: tuple[Example, ...]
     seen: Mapping[str, tuple[Any, ...]]
     near: tuple[str, ...]
+    documented: bool
 
     def calls(self, seed: int, prompt_bytes: int, prefix: int) -> Iterator[str]:
         """Argument lists as source text, each once, the examples' own first; ends where new ones are hard to find.
@@ -96,6 +99,10 @@ class Plan:
                 continue
             known.add(text)
             yield text
+
+    def example_calls(self) -> frozenset[str]:
+        """The argument lists of the docstring's examples, as ``calls`` writes them."""
+        return frozenset(render(example) for example in self.examples) if self.documented else frozenset()
 
     def _vary(self, template: Example, seen: Mapping[str, tuple[Any, ...]], rng: Random, shapes: Shapes) -> Example:
         places = list(template.args)
@@ -138,7 +145,7 @@ def relate(template: Example, made: Example, rng: Random) -> Example:
         for other, container in enumerate(template.args):
             if other == place or not isinstance(container, (dict, list)) or rng.random() < 1 / 6:
                 continue
-            keys = list(_keys(made.args[other]))
+            keys = _keys(made.args[other])
             if not keys:
                 continue
             if isinstance(value, (str, int)) and value in _keys(container):
@@ -154,12 +161,12 @@ def relate(template: Example, made: Example, rng: Random) -> Example:
     return Example(tuple(args), made.kwargs)
 
 
-def _keys(container: Any) -> Iterable[Any]:
+def _keys(container: Any) -> Sequence[Any]:
     """Keys of a dict, or field names of a list of records."""
     if isinstance(container, dict):
-        return container.keys()
+        return list(container)
     if isinstance(container, list) and container and all(isinstance(item, dict) for item in container):
-        return container[0].keys()
+        return list(container[0])
     return ()
 
 

@@ -38,7 +38,9 @@ class Package:
         return self.name if (self.root / self.name / "__init__.py").is_file() else f"{self.name}.py"
 
     def modules(self) -> Iterator[tuple[str, Path]]:
-        """(dotted name, file) of every module but tests, in order of name. Raises ForgeError where there are too many."""
+        """(dotted name, file) of every module but tests, in order of name.
+
+        Raises ForgeError where there are more than MOST_FILES."""
         if self.entry.endswith(".py"):
             yield self.name, self.root / self.entry
             return
@@ -89,13 +91,20 @@ def _described(name: str, root: Path) -> Package:
     if not owners:
         return Package(name, root, "unknown", "unknown", ())
     found = metadata.distribution(owners[0])
-    classifiers = [
-        c.rpartition(" :: ")[2] for c in found.metadata.get_all("Classifier", ()) if c.startswith("License ::")
-    ]
-    stated = found.metadata.get("License-Expression") or found.metadata.get("License") or " and ".join(classifiers)
+    told = found.metadata
+    classified = [line for line in told.get_all("Classifier", ()) if line.startswith("License ::")]
+    stated = (
+        _field(told, "License-Expression")
+        or _field(told, "License")
+        or " and ".join(line.rpartition(" :: ")[2] for line in classified)
+    )
     licence = (stated or "unknown").strip().splitlines()[0][:100]
     texts = _licence_texts(Path(str(file.locate())) for file in found.files or ())
     return Package(name, root, found.version, licence, tuple(texts))
+
+
+def _field(told: metadata.PackageMetadata, name: str) -> str:
+    return told[name] if name in told else ""
 
 
 def _licence_texts(files: Iterable[Path]) -> Iterator[Path]:

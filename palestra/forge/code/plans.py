@@ -33,7 +33,7 @@ def plan_functions(source: Source) -> tuple[list[Plan], dict[str, str]]:
         if calls and not _takes_function(spec):
             values = " ".join(text for call in read.calls for text in map(str, call.args))
             near = tuple(dict.fromkeys([*harvest(values), *package_words]))
-            plans.append(Plan(function, spec, calls, seen, near))
+            plans.append(Plan(function, spec, calls, seen, near, documented=bool(read.calls)))
         else:
             refused[function.symbol] = _why(function, read, spec)
     return plans, refused

@@ -1,1 +1,1 @@
-"""Code that runs inside a sandbox: standard library only, imports nothing of ours but its own neighbours by bare name."""
+"""Code that runs inside a sandbox: standard library only; its modules know each other by bare name."""

@@ -74,6 +74,22 @@ def read(text: str) -> Any:
     return value
 
 
+def read_first(text: str) -> Any:
+    """The first value in a list of arguments, as in ``1, [2]`` or ``'a', key=True``. Raises NotPlain as ``read``."""
+    token = _TOKEN.match(text)
+    if token is None or token.lastgroup is None:
+        raise NotPlain(f"not a literal at {text[:20]!r}")
+    depth, at = 0, 0
+    while token is not None and token.lastgroup is not None:
+        mark = token.group("mark")
+        depth += (mark in ("[", "(", "{")) - (mark in ("]", ")", "}")) if mark else 0
+        at = token.end()
+        if depth == 0:
+            break
+        token = _TOKEN.match(text, at)
+    return read(text[:at])
+
+
 def _tokens(text: str) -> list[tuple[str, str]]:
     tokens, at = [], 0
     while at < len(text):
@@ -143,6 +159,8 @@ def _build(opener: str, items: list[Any], pairs: list[tuple[Any, Any]], comma: b
 
 
 def _string(text: str) -> Any:
+    if "\\" not in text and text[0] not in "bB":
+        return text[1:-1]
     try:
         return ast.literal_eval(text)  # one string token with known escapes: nothing here can nest or warn
     except (SyntaxError, ValueError) as error:

@@ -12,7 +12,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-import literals
+import literals  # type: ignore[import-not-found]
 
 FORBIDDEN = (
     "socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.remove",
@@ -106,7 +106,7 @@ class Watcher:
 def fingerprint(value: Any) -> str:
     """Changes when plain data changes; containers of other things by their length and members' identity."""
     try:
-        return literals.show(value)
+        return str(literals.show(value))
     except literals.NotPlain:
         pass  # not plain: the weaker fingerprint below
     if isinstance(value, dict):

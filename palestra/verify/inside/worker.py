@@ -29,8 +29,8 @@ from itertools import islice
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import literals
-import watch
+import literals  # type: ignore[import-not-found]
+import watch  # type: ignore[import-not-found]
 
 sys.path.pop(0)
 
@@ -59,7 +59,9 @@ class Channel:
 
 def arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     names = {"_": lambda *a, **k: (a, k), "nan": float("nan"), "inf": float("inf"), "set": set, "__builtins__": {}}
-    return eval(f"_({text})", names)  # source text that our own forge wrote, and a sandbox around it
+    # Source text that our own forge wrote, and a sandbox around it.
+    given: tuple[tuple[Any, ...], dict[str, Any]] = eval(f"_({text})", names)
+    return given
 
 
 def call(function: Any, text: str, iterate: int) -> dict[str, Any]:

@@ -1,0 +1,33 @@
+"""What a forged problem may be: its size, and what its answer may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from palestra.verify.calls import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """cases         problems wanted of each function
+    prompt_bytes  UTF-8 bytes of a call as text, at most
+    answer_bytes  UTF-8 bytes of the literal of its result, at most
+    call_s        seconds that one call may take
+    """
+
+    cases: int = 3000
+    prompt_bytes: int = 48
+    answer_bytes: int = 32
+    call_s: float = 1.0
+
+    def why_unfit(self, result: Result) -> str | None:
+        """Why a call with this result is not fit to ask, or None."""
+        if result.mutates:
+            return "it changes its arguments"
+        if result.unsuitable:
+            return f"it returns {result.unsuitable}"
+        if result.value is None:
+            return f"it raises {result.error}"
+        if len(result.value.encode()) > self.answer_bytes:
+            return f"its answer is longer than {self.answer_bytes} bytes"
+        return None

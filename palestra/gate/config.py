@@ -1,0 +1,30 @@
+"""What the gate asks of an environment."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from palestra.config import Config
+
+
+class GateConfig(Config):
+    """draws          tasks drawn over all splits for the gold, the null answer, and every process but the first
+    processes      fresh processes, each with another hash seed, time zone, locale, working folder and order of calls
+    null_most      share of drawn tasks that an empty answer may score on
+    constant_most  share of all cases that one fixed answer may be right on
+    echo_most      share of all cases that repeating the first argument may be right on
+    call_s         seconds that the fastest of the runs of any one call may take
+    import_s       seconds that importing the original may take
+    memory_mib     largest resident set of any process, MiB
+    seed           draws tasks and shuffles calls
+    """
+
+    draws: int = Field(default=256, ge=200)
+    processes: int = Field(default=5, ge=5, le=20)
+    null_most: float = Field(default=0.0, ge=0, lt=1)
+    constant_most: float = Field(default=0.5, ge=0, lt=1)
+    echo_most: float = Field(default=0.5, ge=0, lt=1)
+    call_s: float = Field(default=0.1, gt=0)
+    import_s: float = Field(default=5.0, gt=0)
+    memory_mib: float = Field(default=512.0, gt=0)
+    seed: int = 0
