@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from palestra.cli import doctor, version
+from palestra.cli import doctor, env, forge, gate, version
 from palestra.cli.common import fail
 from palestra.errors import PalestraError
 
@@ -18,6 +18,9 @@ app = typer.Typer(
 )
 app.command("doctor")(doctor.doctor)
 app.command("version")(version.version)
+app.add_typer(env.app, name="env")
+app.add_typer(forge.app, name="forge")
+app.add_typer(gate.app, name="gate")
 
 
 def main() -> None:
