@@ -9,11 +9,11 @@ from palestra.config import Config
 
 class GateConfig(Config):
     """draws          tasks drawn over all splits for the gold, the null answer, and every process but the first
-    processes      fresh processes, each with another hash seed, time zone, locale, working folder and order of calls
+    processes      fresh processes, each with another hash seed, time zone, locale, folder and order of calls
     null_most      share of drawn tasks that an empty answer may score on
     constant_most  share of all cases that one fixed answer may be right on
     echo_most      share of all cases that repeating the first argument may be right on
-    call_s         seconds that the fastest of the runs of any one call may take
+    call_s         CPU seconds that any one call may take, in the fastest of its runs
     import_s       seconds that importing the original may take
     memory_mib     largest resident set of any process, MiB
     seed           draws tasks and shuffles calls

@@ -27,7 +27,8 @@ IMPORT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The function to call: ``path`` within ``module``, imported from the host folder ``root``.
+    """The function to call: ``path`` within ``module``, imported from the host folder ``root``. With an empty path and
+    no calls, the module is imported and that is all.
 
     names   entries of ``root`` that the sandbox may see; everything in it when empty"""
 
@@ -44,8 +45,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One call: ``value`` is the literal of what it returned, or None with the reason in ``error`` (it raised, or ran
-    out of time) or ``unsuitable`` (not plain data). ``iterates``: the literal lists what the returned iterator gave."""
+    """One call, ``seconds`` of CPU long: ``value`` is the literal of what it returned, or None with the reason in
+    ``error`` (it raised, or ran out of time) or ``unsuitable`` (not plain data). ``iterates``: the literal lists what
+    the returned iterator gave; ``mutates``: an argument was changed."""
 
     value: str | None = None
     seconds: float = 0.0
@@ -60,7 +62,7 @@ class CallRun:
     """What a run of calls showed.
 
     results  one per argument list, in order
-    refused  why nothing could be called, else None
+    refused  why nothing could be called, else None; ``missing`` is the module that the import could not find
     effects  (call index or "import", event, detail), as seen by an audit hook
     state    names of process-wide or module state that the calls changed
     files    the package's modules and data files that were used, relative to its root
@@ -68,6 +70,7 @@ class CallRun:
 
     results: tuple[Result, ...]
     refused: str | None = None
+    missing: str | None = None
     import_s: float = 0.0
     effects: tuple[tuple[int | str | None, str, str], ...] = ()
     state: tuple[str, ...] = ()
@@ -86,14 +89,18 @@ class Surroundings:
     locale: str = "C.UTF-8"
     cwd: str = "."
 
+    home: str = "/nowhere"
+
     def env(self) -> dict[str, str]:
-        return {"PYTHONHASHSEED": str(self.hash_seed), "TZ": self.timezone, "LC_ALL": self.locale, "LANG": self.locale}
+        named = {"TZ": self.timezone, "LC_ALL": self.locale, "LANG": self.locale, "HOME": self.home}
+        return {"PYTHONHASHSEED": str(self.hash_seed), **named}
 
 
 @dataclass(slots=True)
 class _Gathered:
     results: dict[int, Result] = field(default_factory=dict)
     refused: str | None = None
+    missing: str | None = None
     imported: float | None = None
     end: Mapping[str, Any] | None = None
 
@@ -103,12 +110,15 @@ async def run_calls(
     args: Sequence[str],
     *,
     around: Surroundings = Surroundings(),
-    call_s: float = 1.0,
+    call_s: float = 0.5,
     wall_s: float = 60.0,
     memory_mib: int = 1024,
     iterate: int = 64,
 ) -> CallRun:
     """Call ``target`` once per argument list, all in one process of one fresh sandbox.
+
+    call_s   CPU seconds of one call (and twenty times as many of any kind)
+    iterate  items read of an iterator at most
 
     A call that kills or hangs the process gets an error, and the rest is run in a new process, MOST_RESTARTS times at
     most. Raises SandboxError where no sandbox can be made."""
@@ -175,13 +185,16 @@ def _gather(gathered: _Gathered, data: bytes, nonce: str) -> None:
                 said.get("v"), said.get("s", 0.0), bool(said.get("it")), "mut" in said, said.get("e"), said.get("u")
             )
         gathered.refused = said.get("refused", gathered.refused)
+        gathered.missing = said.get("missing", gathered.missing)
         gathered.imported = said.get("import", gathered.imported)
         gathered.end = said.get("end", gathered.end)
 
 
 def _died(what: str, ended: ExecResult, wall_s: float) -> str:
     return (
-        f"{what} did not end within {wall_s} s" if ended.timed_out else f"{what} ended the process ({ended.exit_code})"
+        f"{what} did not end within {wall_s} s"
+        if ended.timed_out
+        else f"{what} ended the process (exit code {ended.exit_code})"
     )
 
 
@@ -191,6 +204,7 @@ def _run(gathered: _Gathered, count: int, printed: bytes, rss: float, deaths: in
     return CallRun(
         results=tuple(gathered.results.get(index, missing) for index in range(count)),
         refused=gathered.refused,
+        missing=gathered.missing,
         import_s=gathered.imported or 0.0,
         effects=tuple((call, event, detail) for call, event, detail in end.get("effects", ())),
         state=tuple(end.get("state", ())),

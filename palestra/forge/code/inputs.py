@@ -83,7 +83,7 @@ class Plan:
         rng = Random(f"{seed}:{self.function.symbol}")
         room = prompt_bytes - prefix
         templates = _fitting(self.examples, room, render) or self.examples
-        seen = {name: _fitting(values, room, show) for name, values in self.seen.items()}
+        seen = {name: _fitting(self._akin(name, values), room, show) for name, values in self.seen.items()}
         shapes = Shapes(rng, self.near, is_sorted="sorted" in self.function.doc.lower())
         known: set[str] = set()
         for example in self.examples:
@@ -103,6 +103,16 @@ class Plan:
     def example_calls(self) -> frozenset[str]:
         """The argument lists of the docstring's examples, as ``calls`` writes them."""
         return frozenset(render(example) for example in self.examples) if self.documented else frozenset()
+
+    def _akin(self, name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Those of other functions' ``values`` for a parameter of this name that may mean the same here: where this
+        function's own are numbers, of their type, and not ten times as large."""
+        places = [at for at, own in enumerate(self.parameters.positional) if own == name]
+        own = [example.args[at] for example in self.examples for at in places if at < len(example.args)]
+        if not own or not all(isinstance(value, (int, float)) for value in own):
+            return values
+        most = 10 * max(10, *map(abs, own))
+        return tuple(value for value in values if type(value) is type(own[0]) and abs(value) <= most)
 
     def _vary(self, template: Example, seen: Mapping[str, tuple[Any, ...]], rng: Random, shapes: Shapes) -> Example:
         places = list(template.args)

@@ -35,7 +35,7 @@ class Package:
     @property
     def entry(self) -> str:
         """Its folder or file in ``root``: the folder where there are both, as the import system has it."""
-        return self.name if (self.root / self.name / "__init__.py").is_file() else f"{self.name}.py"
+        return entry_of(self.root, self.name) or f"{self.name}.py"
 
     def modules(self) -> Iterator[tuple[str, Path]]:
         """(dotted name, file) of every module but tests, in order of name.
@@ -54,6 +54,16 @@ class Package:
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             if not any(part in TESTS or part.startswith("test_") for part in parts):
                 yield ".".join(parts), file
+
+
+def entry_of(root: Path, name: str) -> str | None:
+    """The folder or file in ``root`` that ``import name`` finds, or None: a package first, then a module, then a
+    folder without ``__init__``, as the import system has it."""
+    if (root / name / "__init__.py").is_file():
+        return name
+    if (root / f"{name}.py").is_file():
+        return f"{name}.py"
+    return name if (root / name).is_dir() else None
 
 
 def find_package(source: str) -> Package:

@@ -9,15 +9,17 @@ from itertools import islice
 
 from palestra.envs.bundle import Case
 from palestra.envs.splits import split_of
+from palestra.errors import ForgeError
 from palestra.forge.code.budget import Budget
 from palestra.forge.code.bundles import Forged
 from palestra.forge.code.choose import choose
 from palestra.forge.code.inputs import Plan
-from palestra.forge.code.package import Package
+from palestra.forge.code.package import Package, entry_of
 from palestra.verify.calls import Result, Target, run_calls
 from palestra.verify.inside.literals import read_first, show
 
 FEWEST = 200
+MOST_DEPENDENCIES = 16
 PROBE = 240
 FEWEST_FIT = 0.08
 """A function is given up when fewer of the first PROBE calls than this share are fit to ask."""
@@ -27,6 +29,14 @@ class Refused(Exception):
     """Why no environment can be made of a function: an entry of the report, never an error of the forge."""
 
 
+class Lacking(Refused):
+    """The import asks for a module that the sandbox does not show."""
+
+    def __init__(self, told: object, name: str) -> None:
+        super().__init__(told)
+        self.name = name
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """Argument lists and what the original gave for each; the files of the package that it used."""
@@ -34,15 +44,22 @@ class Recorded:
     pairs: tuple[tuple[str, Result], ...]
     files: frozenset[str]
 
+    @property
+    def mean_s(self) -> float:
+        """CPU seconds of a call on average."""
+        return sum(result.seconds for _, result in self.pairs) / max(1, len(self.pairs))
+
     def __add__(self, other: Recorded) -> Recorded:
         return Recorded(self.pairs + other.pairs, self.files | other.files)
 
 
-async def forge_function(package: Package, plan: Plan, seed: int, budget: Budget) -> Forged:
-    """The environment of one function. Raises Refused with the reason where none can be made, and SandboxError."""
+async def forge_function(package: Package, entries: tuple[str, ...], plan: Plan, seed: int, budget: Budget) -> Forged:
+    """The environment of one function; ``entries`` of the package's root are shown to the sandbox.
+
+    Raises Refused with the reason where none can be made, and SandboxError."""
     function = plan.function
     inputs = plan.calls(seed, budget.prompt_bytes, len(f"list({function.symbol}())"))
-    target = Target(package.root, function.module, function.path, (package.entry,))
+    target = Target(package.root, function.module, function.path, entries)
     first = list(islice(inputs, PROBE))
     if not first:
         raise Refused(f"no call of it fits in {budget.prompt_bytes} bytes")
@@ -50,6 +67,8 @@ async def forge_function(package: Package, plan: Plan, seed: int, budget: Budget
     fit = sum(budget.why_unfit(result) is None for _, result in seen.pairs) / len(first)
     if fit < FEWEST_FIT:
         raise Refused(_commonest(seen, budget))
+    if seen.mean_s > budget.mean_call_s:
+        raise Refused(f"its calls take {seen.mean_s:.2g} s on average, at most {budget.mean_call_s} s are allowed")
     more = list(islice(inputs, int(min(budget.cases / fit * 1.2, budget.cases * 3)) - len(first)))
     if more:
         seen += await _record(target, more, budget)
@@ -60,15 +79,40 @@ async def forge_function(package: Package, plan: Plan, seed: int, budget: Budget
     return Forged(package, function, iterates, tuple(chosen), tuple(sorted(seen.files)), seed, budget)
 
 
+async def importable(package: Package) -> tuple[str, ...]:
+    """The entries of the package's root that importing it needs: its own, and those of the packages that it imports.
+
+    Raises ForgeError where importing it does anything but end and define things."""
+    entries = [package.entry]
+    while True:
+        target = Target(package.root, package.name, "", tuple(entries))
+        try:
+            await _record(target, [], Budget())
+        except Lacking as lack:
+            found = entry_of(package.root, lack.name.partition(".")[0])
+            if found is not None and found not in entries and len(entries) <= MOST_DEPENDENCIES:
+                entries.append(found)
+                continue
+            raise ForgeError(f"package {package.name!r}: {lack}; install that beside it") from None
+        except Refused as reason:
+            raise ForgeError(
+                f"package {package.name!r}: {reason}; the import of a package to forge from must do nothing but define"
+            ) from None
+        return tuple(entries)
+
+
 async def _record(target: Target, args: Sequence[str], budget: Budget) -> Recorded:
     run = await run_calls(target, args, call_s=budget.call_s)
+    if run.missing:
+        raise Lacking(run.refused, name=run.missing)
     if run.refused:
         raise Refused(run.refused)
-    if run.printed:
-        raise Refused("it, or its import, prints")
     at_import = [event for call, event, _ in run.effects if call == "import"]
     if at_import:
-        raise Refused(f"its import does more than define things: {at_import[0]}")
+        raise Refused(f"its import has an effect outside the package ({at_import[0]})")
+    if run.printed:
+        what = "it" if args else "its import"
+        raise Refused(f"{what} prints {run.printed[:40].decode(errors='replace')!r}")
     return Recorded(tuple(zip(args, run.results, strict=True)), frozenset(run.files))
 
 

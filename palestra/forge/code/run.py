@@ -20,7 +20,7 @@ from palestra.forge.code.find import Source
 from palestra.forge.code.inputs import Plan
 from palestra.forge.code.package import Package, find_package
 from palestra.forge.code.plans import plan_functions
-from palestra.forge.code.record import Refused, forge_function
+from palestra.forge.code.record import Refused, forge_function, importable
 from palestra.verify.parallel import Progress, each
 
 MARK = "forge.json"
@@ -112,6 +112,7 @@ async def forge_packages(
 async def _forge_package(
     package: Package, folder: Path, limit: int | None, seed: int, budget: Budget, progress: Progress | None
 ) -> tuple[list[ForgedFunction], dict[str, str]]:
+    entries = await importable(package)
     plans, refused = plan_functions(Source(package))
     made: list[ForgedFunction] = []
 
@@ -121,7 +122,7 @@ async def _forge_package(
             return f"{symbol}: left out by the limit"
         start = time.perf_counter()
         try:
-            forged = await forge_function(package, plan, seed, budget)
+            forged = await forge_function(package, entries, plan, seed, budget)
         except Refused as reason:
             refused[symbol] = str(reason)
             return f"{symbol}: refused: {reason}"

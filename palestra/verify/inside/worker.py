@@ -3,16 +3,17 @@
     python -s -S -P worker.py RESULTS < request
 
 The request is one JSON object: ``root`` (the folder to import from), ``module``, ``symbol`` (dotted, within the
-module), ``args`` (argument lists as source text of literals), ``first`` (index of the first one), ``nonce``,
-``call_s`` (seconds for one call), ``iterate`` (items read of an iterator). Every line of RESULTS is ``nonce`` and a
-JSON object with one of these keys, and is written before the next thing is tried, so that whatever the called code
-does to this process, what was finished is known:
+module; "" for the module itself), ``args`` (argument lists as source text of literals), ``first`` (index of the first
+one), ``nonce``, ``call_s`` (CPU seconds at most for one call), ``import_s`` (seconds for the import), ``iterate``
+(items read of an iterator). Every line of RESULTS is ``nonce`` and a JSON object with one of these keys, and is
+written before the next thing is tried, so that whatever the called code does to this process, what was finished is
+known:
 
     {"import": seconds}                      the module is imported
-    {"i": n, "v": text, "s": seconds, "it": iterated, "mut": true}    result n; "mut" when an argument was changed
-    {"i": n, "e": text}                      call n raised
-    {"i": n, "u": text}                      call n gave something that is not plain data
-    {"refused": text}                        nothing could be called
+    {"i": n, "v": text, "s": CPU seconds, "it": iterated, "mut": true}    result n; "mut" when an argument was changed
+    {"i": n, "e": text, "s": CPU seconds}    call n raised
+    {"i": n, "u": text, "s": CPU seconds}    call n gave something that is not plain data
+    {"refused": text, "missing": name}       nothing could be called; "missing" where the import lacks a module
     {"end": {...}}                           all done: effects seen, modules and data files used
 """
 
@@ -35,11 +36,15 @@ import watch  # type: ignore[import-not-found]
 sys.path.pop(0)
 
 
+WAIT = 20
+
+
 class OutOfTime(BaseException):
     """Raised by the alarm. Not an Exception, so that ``except Exception`` in the called code lets it through."""
 
 
 def alarm(signum: int, frame: object) -> None:
+    set_alarms(0)  # the other alarm must not go off where nobody waits for it
     raise OutOfTime
 
 
@@ -68,32 +73,47 @@ def call(function: Any, text: str, iterate: int) -> dict[str, Any]:
     """The line that reports one call."""
     args, kwargs = arguments(text)
     before = literals.show((args, kwargs))
-    start = time.perf_counter()
+    start = time.process_time()
     value = function(*args, **kwargs)
     iterated = hasattr(type(value), "__next__")
     if iterated:
         value = list(islice(value, iterate + 1))
         if len(value) > iterate:
             return {"u": f"an iterator of more than {iterate} items"}
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     line: dict[str, Any] = {"v": literals.show(value), "s": round(seconds, 7), "it": int(iterated)}
     if literals.show((args, kwargs)) != before:
         line["mut"] = True
     return line
 
 
-def guarded(function: Any, text: str, iterate: int, call_s: float) -> dict[str, Any]:
+def set_alarms(cpu_s: float) -> None:
+    """Out of time after ``cpu_s`` seconds of CPU, so that a busy machine changes no result, or WAIT times as many of
+    any kind, for code that waits."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    signal.setitimer(signal.ITIMER_REAL, cpu_s * WAIT)
+
+
+def timed(function: Any, text: str, iterate: int, call_s: float) -> dict[str, Any]:
     try:
-        signal.setitimer(signal.ITIMER_REAL, call_s)
+        set_alarms(call_s)
         return call(function, text, iterate)
-    except literals.NotPlain as error:
-        return {"u": str(error)}
-    except OutOfTime:
-        return {"e": f"no result within {call_s} s"}
-    except BaseException as error:
-        return {"e": f"{type(error).__name__}"}
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        set_alarms(0)
+
+
+def guarded(function: Any, text: str, iterate: int, call_s: float) -> dict[str, Any]:
+    start = time.process_time()
+    # Around ``timed``, not inside it: an alarm may go off while the alarms are being taken back.
+    try:
+        return timed(function, text, iterate, call_s)
+    except literals.NotPlain as error:
+        line = {"u": str(error)}
+    except OutOfTime:
+        line = {"e": f"no result within {call_s} s of CPU"}
+    except BaseException as error:
+        line = {"e": f"{type(error).__name__}"}
+    return {**line, "s": round(time.process_time() - start, 7)}
 
 
 def load(request: dict[str, Any], channel: Channel) -> Any:
@@ -102,16 +122,18 @@ def load(request: dict[str, Any], channel: Channel) -> Any:
     try:
         signal.setitimer(signal.ITIMER_REAL, request["import_s"])
         found: Any = importlib.import_module(request["module"])
-        for part in request["symbol"].split("."):
+        for part in filter(None, request["symbol"].split(".")):
             found = getattr(found, part)
         signal.setitimer(signal.ITIMER_REAL, 0)
     except OutOfTime:
         return channel.send(refused=f"its import did not end within {request['import_s']} s")
     except SystemExit:
         return channel.send(refused="its import asked the process to exit")
+    except ModuleNotFoundError as error:
+        return channel.send(refused=f"its import raised ModuleNotFoundError: {error}", missing=error.name)
     except BaseException as error:
         return channel.send(refused=f"its import raised {type(error).__name__}: {str(error)[:200]}")
-    if not callable(found):
+    if request["args"] and not callable(found):
         return channel.send(refused="its name is not bound to something callable")
     channel.send(**{"import": time.perf_counter() - start})
     return found
@@ -125,6 +147,7 @@ def main() -> None:
     sys.dont_write_bytecode = True
     sys.path.append(request["root"])
     signal.signal(signal.SIGALRM, alarm)
+    signal.signal(signal.SIGPROF, alarm)
     watcher = watch.Watcher(request["root"])
     function = load(request, channel)
     if function is None:
