@@ -7,7 +7,8 @@ an ``ExecResult``; ``SandboxError`` means that the sandbox itself could not be m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
@@ -40,12 +41,15 @@ class Limits:
 
     wall_s        wall-clock seconds; at the end the whole process tree is killed
     cpu_s         CPU seconds of one process
-    memory_mib    address space of one process, MiB
+    memory_mib    address space of one process, MiB; with cgroups also resident memory of all together
     processes     processes and threads alive at once
     file_mib      size of one written file, MiB
     open_files    open descriptors of one process
     output_bytes  bytes kept of stdout and of stderr, each; the rest is discarded and ``truncated`` is set
     network       reach any network at all, loopback of the host included
+    cpus          CPU seconds per second of all together (needs cgroups); None: as many as there are
+    disk_mib      workspace, /tmp and /dev/shm together, MiB, and 64 files or folders for each MiB; fixed when a sandbox
+                  is opened
 
     Raises SandboxError where a limit is not above zero: a limit of zero would forbid the command itself.
     """
@@ -58,29 +62,69 @@ class Limits:
     open_files: int | None = 256
     output_bytes: int = 1 << 20
     network: bool = False
+    cpus: float | None = None
+    disk_mib: int = 1024
 
     def __post_init__(self) -> None:
-        for name in ("wall_s", "cpu_s", "memory_mib", "processes", "file_mib", "open_files", "output_bytes"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:  # also refuses NaN
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if limit.name != "network" and value is not None and not value > 0:  # also refuses NaN
+                optional = "" if limit.name in ("wall_s", "output_bytes", "disk_mib") else ", or None for no limit"
                 raise SandboxError(
-                    f"limit {name} must be above 0, got {value!r}; leave it out for the default"
-                    + ("" if name in ("wall_s", "output_bytes") else ", or None for no limit")
+                    f"limit {limit.name} must be above 0, got {value!r}; leave it out for the default{optional}"
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """wall_s, cpu_s in seconds; max_rss_mib is the largest resident set of any one process, MiB."""
+    """What a command used, the command's descendants included.
+
+    wall_s, cpu_s    seconds
+    max_rss_mib      largest resident set of any one process, MiB (never below the 10 or so of what starts it)
+    peak_memory_mib  most memory of all together at once, MiB, files in the workspace included; None without cgroups
+    """
 
     wall_s: float
     cpu_s: float
     max_rss_mib: float
+    peak_memory_mib: float | None = None
+
+
+class Protection(StrEnum):
+    """What stood between a command and the host while it ran. Stored with each rollout."""
+
+    NO_ISOLATION = "unsafe-no-isolation"
+    USER_NAMESPACE = "user-namespace"
+    MOUNT_NAMESPACE = "mount-namespace"
+    PID_NAMESPACE = "pid-namespace"
+    IPC_NAMESPACE = "ipc-namespace"
+    UTS_NAMESPACE = "uts-namespace"
+    CGROUP_NAMESPACE = "cgroup-namespace"
+    NETWORK_NAMESPACE = "network-namespace"
+    READ_ONLY_ROOT = "read-only-root"
+    PRIVATE_TMP = "private-tmp"
+    DISK_LIMIT = "disk-limit"
+    NO_CAPABILITIES = "no-capabilities"
+    NO_NEW_PRIVILEGES = "no-new-privileges"
+    SECCOMP = "seccomp"
+    RLIMITS = "rlimits"
+    CGROUP_LIMITS = "cgroup-limits"
+    WATCHDOG = "watchdog"
+    CLEAR_ENVIRONMENT = "clear-environment"
+    CONTAINER = "container"
+    REMOTE = "remote"
+
+
+LimitName = Literal["wall_s", "cpu_s", "memory_mib", "processes", "file_mib", "output_bytes", "disk_mib"]
 
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """How a command ended. ``exit_code`` is negative for a signal (−9 when the time-out killed it)."""
+    """How a command ended. ``exit_code`` is negative for a signal (−9 when the time-out killed it).
+
+    A shell that waits for the command reports a signal n as 128 + n, so that ``exit 137`` and a kill look alike: both
+    are given as −9. ``limits_hit`` names the limits that were seen to be met; one that a program ran into and coped
+    with by itself (ENOMEM, EMFILE) is the program's own affair and not in it."""
 
     exit_code: int
     stdout: bytes
@@ -89,6 +133,21 @@ class ExecResult:
     truncated: bool
     usage: Usage
     protections: tuple[str, ...] = field(default=())
+    limits_hit: tuple[LimitName, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A frozen state of a workspace. Its files live as long as a snapshot or a sandbox refers to them.
+
+    how           "overlay": nothing was copied; "reflink": the file system shares the blocks; "copy": all was copied
+    copied_bytes  what the taking of it copied
+    state         of the back end that took it
+    """
+
+    how: Literal["overlay", "reflink", "copy"]
+    copied_bytes: int
+    state: object = field(repr=False, compare=False)
 
 
 class Sandbox(Protocol):
@@ -128,9 +187,49 @@ class Sandbox(Protocol):
         Raises SandboxError: outside the workspace, or not a folder."""
         ...
 
+    async def snapshot(self) -> Snapshot:
+        """Freeze the workspace as it is; the sandbox goes on from there. /tmp is not part of it.
+
+        Raises SandboxError: a command or a session is running, or the back end has no snapshots."""
+        ...
+
+    async def fork(self, snapshot: Snapshot | None = None) -> Self:
+        """Another sandbox whose workspace starts as ``snapshot`` (None: as this one is now); neither sees what the
+        other does from then on.
+
+        Raises SandboxError: as ``snapshot``, or a snapshot of another back end."""
+        ...
+
+    async def session(self, *, env: Mapping[str, str] | None = None, limits: Limits | None = None) -> Session:
+        """A shell that persists between calls. ``limits.wall_s`` is for one call, not for the session.
+
+        Raises SandboxError: as ``exec``, or the back end has no sessions."""
+        ...
+
     async def close(self) -> None:
         """Kill what runs and remove what was made. Never raises; a second call does nothing."""
         ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+
+class Session(Protocol):
+    """A shell whose folder, variables and background jobs persist from call to call."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    async def run(self, command: str, *, timeout_s: float | None = None) -> ExecResult:
+        """Run a piece of shell. At the time-out what it started is killed; jobs of earlier calls live on.
+        Output of background jobs comes with the call during which it was written.
+
+        Raises SandboxError: a NUL byte, or the session has ended (by ``exit``, ``exec``, or because the shell itself
+        did not answer at a time-out)."""
+        ...
+
+    async def close(self) -> None: ...
 
     async def __aenter__(self) -> Self: ...
 

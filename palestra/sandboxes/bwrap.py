@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from palestra.errors import SandboxError
 from palestra.sandboxes.base import Mount
@@ -38,7 +38,18 @@ def find_bwrap() -> str:
     return found
 
 
-def arguments(mounts: Sequence[Mount], workspace: Path, *, network: bool, tmp_mib: int) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class View:
+    """The host folders that a sandbox writes to, and what else it sees."""
+
+    workspace: str
+    tmp: str
+    shm: str
+    mounts: tuple[Mount, ...] = ()
+    read_only: bool = False
+
+
+def arguments(view: View, *, network: bool) -> list[str]:
     """Everything up to the command."""
     args = ["--die-with-parent", "--as-pid-1", "--clearenv", "--cap-drop", "ALL", "--hostname", "sandbox"]
     args += [f"--unshare-{name}" for name in NAMESPACES]
@@ -50,12 +61,12 @@ def arguments(mounts: Sequence[Mount], workspace: Path, *, network: bool, tmp_mi
         args += ["--ro-bind-try", path, path]
     if network:
         args += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
-    args += ["--proc", "/proc", "--dev", "/dev"]
-    args += ["--size", str(tmp_mib << 20), "--tmpfs", "/tmp"]
-    for mount in mounts:
+    bind = "--ro-bind" if view.read_only else "--bind"
+    args += ["--proc", "/proc", "--dev", "/dev", bind, view.shm, "/dev/shm", "--remount-ro", "/dev"]
+    args += [bind, view.tmp, "/tmp"]
+    for mount in view.mounts:
         args += _mount(mount)
-    args += ["--bind", os.fspath(workspace), INSIDE, "--chdir", INSIDE]
-    return [*args, "--remount-ro", "/"]
+    return [*args, bind, view.workspace, INSIDE, "--chdir", INSIDE, "--remount-ro", "/"]
 
 
 def _system(path: str) -> list[str]:

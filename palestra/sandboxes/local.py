@@ -1,53 +1,90 @@
-"""The ``local`` back end: bubblewrap, new namespaces, a read-only root, no network, no capabilities.
+"""The ``local`` back end: bubblewrap, new namespaces, a read-only root, no network, a call filter.
 
-Every ``exec`` gets fresh namespaces over the same workspace: nothing of an earlier command is left to meet.
+Every ``exec`` gets fresh namespaces over the same workspace and /tmp: no process of an earlier command is left to meet.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import shutil
-import signal
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from palestra.errors import SandboxError
-from palestra.sandboxes import bwrap, rlimits, script
-from palestra.sandboxes.base import ExecResult, Limits, Mount, OnOutput, Usage
-from palestra.sandboxes.running import Running, finish
+from palestra.sandboxes import bwrap, cgroups, script, seccomp
+from palestra.sandboxes.base import ExecResult, Limits, Mount, OnOutput, Protection, Session, Snapshot
+from palestra.sandboxes.init import Init, explain
+from palestra.sandboxes.layers import Tree
+from palestra.sandboxes.results import result
+from palestra.sandboxes.session import ShellSession
+from palestra.sandboxes.watch import Watch
 from palestra.sandboxes.workspace import Workspace
 
-PROTECTIONS = (
-    *(f"{name}-namespace" for name in (*bwrap.NAMESPACES, "mount")),
-    "read-only-root",
-    "private-tmp",
-    "no-capabilities",
-    "no-new-privileges",
-    "rlimits",
-    "clear-environment",
+ALWAYS = (
+    Protection.USER_NAMESPACE,
+    Protection.MOUNT_NAMESPACE,
+    Protection.PID_NAMESPACE,
+    Protection.IPC_NAMESPACE,
+    Protection.UTS_NAMESPACE,
+    Protection.CGROUP_NAMESPACE,
+    Protection.READ_ONLY_ROOT,
+    Protection.PRIVATE_TMP,
+    Protection.NO_CAPABILITIES,
+    Protection.NO_NEW_PRIVILEGES,
+    Protection.RLIMITS,
+    Protection.CLEAR_ENVIRONMENT,
 )
+_GROUPS: list[cgroups.Groups] = []
+
+
+def groups() -> cgroups.Groups | None:
+    """The control groups of this process, or None where the host lets us have none."""
+    if not _GROUPS:
+        place = cgroups.hierarchy()
+        if place is None:
+            return None
+        _GROUPS.append(cgroups.Groups(place))
+        import atexit
+
+        atexit.register(_GROUPS[0].clear)
+    return _GROUPS[0]
 
 
 class LocalSandbox:
-    """One workspace under bubblewrap. ``workspace=None`` makes a private folder and removes it on close."""
+    """One workspace under bubblewrap. ``workspace=None`` makes a private, size-limited one that is gone on close."""
 
     def __init__(self, workspace: Path | None, mounts: Sequence[Mount], limits: Limits) -> None:
-        self._program = bwrap.find_bwrap()
-        self._own = Path(tempfile.mkdtemp(prefix="palestra-")) if workspace is None else None
-        self.files = Workspace(_checked(workspace or self._own), bwrap.INSIDE)
-        self._mounts = tuple(mounts)
-        self._limits = limits
+        bwrap.find_bwrap()
+        if workspace is not None and not workspace.is_dir():
+            raise SandboxError(f"workspace {str(workspace)!r} must be an existing folder; make it first")
+        self._host = None if workspace is None else workspace.resolve()
+        self.mounts = tuple(mounts)
+        self.limits = limits
+        self._tree: Tree | None = None
+        self._opening = asyncio.Lock()
+        self._group: cgroups.Group | None = None
+        self._parked: Init | None = None
         self._live: set[Init] = set()
+        self._sessions: set[ShellSession] = set()
         self._closed = False
 
     @property
     def workspace(self) -> str:
         """The workspace as programs inside see it."""
         return bwrap.INSIDE
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._live)
+
+    async def tree(self) -> Tree:
+        """The files, made when they are first needed."""
+        if self._closed:
+            raise SandboxError("this sandbox is closed; open another with open_sandbox()")
+        async with self._opening:
+            if self._tree is None:
+                self._tree = await Tree.make(self.limits.disk_mib, self._host)
+        return self._tree
 
     async def exec(
         self,
@@ -59,189 +96,149 @@ class LocalSandbox:
         limits: Limits | None = None,
         on_output: OnOutput | None = None,
     ) -> ExecResult:
-        self._check_open()
-        limits = limits or self._limits
-        self.files.check_folder(cwd)
+        limits = limits or self.limits
+        files = await self._files()
+        if cwd != ".":
+            files.check_folder(cwd)
         line = script.command_line(argv, cwd, {**script.BASE_ENV, **(env or {})})
-        init = Init(self._program, bwrap.arguments(self._mounts, self.files.root, network=limits.network, tmp_mib=512))
+        init = await self.begin(limits)
+        try:
+            watch = self._watch(init, limits)
+            try:
+                ended = await init.run(line + stdin, limits, on_output)
+            finally:
+                if watch is not None:
+                    watch.stop()
+            account = self.account()
+            watched = tuple(watch.hit) if watch else ()
+            if not (init.began() or ended.timed_out or watched or self._closed or (account and account.memory_kills)):
+                raise SandboxError(explain(ended.stderr))
+            return result(ended, limits, self.protections(limits), account=account, watched=watched)
+        finally:
+            await self.end(init)
+
+    async def begin(self, limits: Limits, *, deny_ipc: bool = False, extra: Sequence[int] = ()) -> Init:
+        """A bounded, waiting process 1; ``end`` it."""
+        tree = await self.tree()
+        plain = not (limits.network or deny_ipc or extra)
+        init, self._parked = (self._parked, None) if plain and self._parked else (None, self._parked)
+        if init is None:
+            view = tree.view(self.mounts)
+            init = await Init.start(tree.store, view, network=limits.network, deny_ipc=deny_ipc, extra=extra)
         self._live.add(init)
         try:
-            return await init.run(line + stdin, limits, on_output)
+            await init.ready()
+            init.bound(limits, self._bounded_group(limits))
+        except BaseException:
+            await self.end(init)
+            raise
+        return init
+
+    async def end(self, init: Init) -> None:
+        try:
+            await init.discard()
         finally:
             self._live.discard(init)
 
+    async def prewarm(self) -> None:
+        """Start the namespaces of the next ``exec`` now."""
+        if self._parked is None:
+            tree = await self.tree()
+            self._parked = await Init.start(tree.store, tree.view(self.mounts))
+            await self._parked.ready()
+
+    def is_healthy(self) -> bool:
+        """Whether the next ``exec`` has a living process to go to."""
+        return not self._closed and self._parked is not None and not self._parked.exited.done()
+
     async def read(self, path: str, *, max_bytes: int = 64 << 20) -> bytes:
-        self._check_open()
-        return self.files.read(path, max_bytes)
+        return (await self._files()).read(path, max_bytes)
 
     async def write(self, path: str, data: bytes) -> None:
-        self._check_open()
-        self.files.write(path, data)
+        (await self._files()).write(path, data)
 
     async def list(self, path: str = ".") -> tuple[str, ...]:
-        self._check_open()
-        return self.files.names(path)
+        return (await self._files()).names(path)
+
+    async def snapshot(self) -> Snapshot:
+        tree = await self.tree()
+        if self._live:
+            raise SandboxError(
+                "a snapshot needs a sandbox in which nothing runs; wait for its commands, close its sessions"
+            )
+        if self._parked is not None:
+            await self._parked.discard()  # it has the folder that is now frozen as its workspace
+            self._parked = None
+        return await tree.snapshot()
+
+    async def fork(self, snapshot: Snapshot | None = None) -> Self:
+        snapshot = snapshot or await self.snapshot()
+        child = type(self)(None, self.mounts, self.limits)
+        child._tree = await Tree.of(snapshot, self.limits.disk_mib)
+        return child
+
+    async def session(self, *, env: Mapping[str, str] | None = None, limits: Limits | None = None) -> Session:
+        limits = limits or self.limits
+        session = await ShellSession.start(self, env or {}, limits)
+        self._sessions.add(session)
+        return session
+
+    def account(self) -> cgroups.Account | None:
+        return self._group.account() if self._group else None
+
+    def protections(self, limits: Limits) -> tuple[Protection, ...]:
+        """What stands between a command under ``limits`` and the host."""
+        found = [*ALWAYS]
+        found += [] if limits.network else [Protection.NETWORK_NAMESPACE]
+        found += [Protection.SECCOMP] if seccomp.supported() else []
+        found += [Protection.CGROUP_LIMITS] if groups() else [Protection.WATCHDOG]
+        found += [Protection.DISK_LIMIT] if self._host is None else [Protection.WATCHDOG]
+        return tuple(dict.fromkeys(found))
 
     async def close(self) -> None:
         self._closed = True
+        for session in tuple(self._sessions):
+            await session.close()
         for init in tuple(self._live):
             init.kill()
-        if self._own is not None:
-            await asyncio.to_thread(remove_tree, self._own)
-            self._own = None
+        while self._live:
+            await asyncio.wait([init.exited for init in self._live])
+            await asyncio.sleep(0)  # whoever awaits the command gets its result and takes it off the list
+        if self._parked is not None:
+            await self._parked.discard()
+            self._parked = None
+        if self._tree is not None:
+            self._tree.close()
+            self._tree = None
+        if self._group is not None:
+            _GROUPS[0].give(self._group)
+            self._group = None
 
     async def __aenter__(self) -> Self:
+        await self.tree()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise SandboxError("this sandbox is closed; open another with open_sandbox()")
+    async def _files(self) -> Workspace:
+        tree = await self.tree()
+        return Workspace(tree.folder, bwrap.INSIDE)
 
-
-class Init:
-    """A bubblewrap whose process 1 is a shell that waits for its one line."""
-
-    def __init__(self, program: str, arguments: Sequence[str]) -> None:
-        self._status, status_child = os.pipe2(os.O_CLOEXEC)
-        feed, args_child = os.pipe2(os.O_CLOEXEC)
-        try:
-            argv = [
-                program,
-                "--args",
-                str(feed),
-                "--json-status-fd",
-                str(status_child),
-                "--",
-                "/bin/sh",
-                "-c",
-                script.INIT,
-            ]
-            self._running = Running(argv, {}, "/", (feed, status_child))
-        except OSError as error:
-            os.close(self._status)
-            os.close(args_child)
-            raise SandboxError(f"bubblewrap {program!r} cannot be started: {error.strerror}") from error
-        finally:
-            os.close(status_child)
-            os.close(feed)
-        with os.fdopen(args_child, "wb") as stream:
-            stream.write(b"\0".join(map(os.fsencode, arguments)) + b"\0")
-        self._inner: int | None = None
-
-    async def ready(self) -> None:
-        """Wait until the namespaces exist and hold process 1."""
-        if self._inner is not None:
-            return
-        first = b""
-        while b"\n" not in first:  # one line, which bubblewrap writes in pieces
-            await _readable(self._status)
-            piece = os.read(self._status, 4096)
-            if not piece:
-                raise SandboxError(await self._failure())
-            first += piece
-        pid = json.loads(first.split(b"\n")[0])["child-pid"]
-        self._inner = os.pidfd_open(pid)
-        self.pid = int(pid)
-
-    async def run(self, data: bytes, limits: Limits, on_output: OnOutput | None) -> ExecResult:
-        try:
-            await self.ready()
-            rlimits.apply(self.pid, limits)
-        except BaseException:
-            self.discard()
-            raise
-        try:
-            ended = await self._running.communicate(
-                data,
-                keep=limits.output_bytes,
-                wall_s=limits.wall_s,
-                kill=self.kill,
-                on_output=on_output,
-                pipes_end=True,
-            )
-            began = b"exit-code" in os.read(self._status, 4096)
-        finally:
-            self._forget()
-        if not began and not ended.timed_out:
-            raise SandboxError(_explain(ended.stderr))
-        return ExecResult(
-            exit_code=-9 if ended.timed_out else 128 - ended.code if 128 < ended.code <= 192 else ended.code,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
-            timed_out=ended.timed_out,
-            truncated=ended.truncated,
-            usage=Usage(ended.wall_s, ended.cpu_s, ended.rss_mib),
-            protections=PROTECTIONS if limits.network else (*PROTECTIONS, "network-namespace"),
-        )
-
-    def kill(self) -> None:
-        """Kill process 1, and with it the namespace: its parent hears of it when every process in it is gone."""
-        if self._inner is None:
-            self._running.send_signal(signal.SIGKILL)
-            return
-        try:
-            signal.pidfd_send_signal(self._inner, signal.SIGKILL)
-        except ProcessLookupError:
-            return  # it ended by itself
-
-    def discard(self) -> None:
-        self.kill()
-        self._running.discard()
-        self._forget()
-
-    def _forget(self) -> None:
-        for fd in (self._status, self._inner):
-            if fd is not None and fd >= 0:
-                os.close(fd)
-        self._status, self._inner = -1, None
-
-    async def _failure(self) -> str:
-        ended = await self._running.communicate(
-            b"", keep=4096, wall_s=5, kill=self.kill, on_output=None, pipes_end=False
-        )
-        return _explain(ended.stderr)
-
-
-def _explain(stderr: bytes) -> str:
-    said = stderr.decode(errors="replace").strip() or "it said nothing"
-    mend = ""
-    if "uid map" in said or "namespace" in said.lower() or "Operation not permitted" in said:
-        mend = (
-            "; user namespaces may be forbidden here: "
-            "sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000"
-        )
-    return f"bubblewrap could not make the sandbox: {said}{mend}"
-
-
-async def _readable(fd: int) -> None:
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(fd, finish, ready)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(fd)
-
-
-def _checked(workspace: Path | None) -> Path:
-    if workspace is None or not workspace.is_dir():
-        raise SandboxError(f"workspace {str(workspace)!r} must be an existing folder; make it first")
-    return workspace.resolve()
-
-
-def remove_tree(root: Path) -> None:
-    """Remove a workspace whatever its programs did to its modes."""
-
-    def unlock(function: object, path: str, _: object) -> None:
-        parent = os.path.dirname(path)
-        os.chmod(parent, 0o700)
-        if os.path.isdir(path) and not os.path.islink(path):
-            os.chmod(path, 0o700)
-            shutil.rmtree(path, ignore_errors=True)
+    def _bounded_group(self, limits: Limits) -> cgroups.Group | None:
+        available = groups()
+        if available is None:
+            return None
+        if self._group is None:
+            self._group = available.take(limits)
         else:
-            os.unlink(path)
+            self._group.set(limits)
+        return self._group
 
-    shutil.rmtree(root, onerror=unlock)
+    def _watch(self, init: Init, limits: Limits) -> Watch | None:
+        folder = None if self._host is None or self._tree is None else self._tree.folder
+        if self._group is not None and folder is None:
+            return None
+        watch = Watch(limits, init.kill, None if self._group else init.namespace, folder)
+        watch.start()
+        return watch

@@ -24,22 +24,28 @@ BASE_ENV = {
 }
 
 
-def command_line(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
-    """The line for ``argv``, newline included. Raises SandboxError where it cannot be a command."""
-    if isinstance(argv, str) or not argv or not argv[0]:
-        raise SandboxError(f"a command is a non-empty list of strings, got {argv!r}; name a program first")
-    # The shell's own words ("Killed") must not mix with the command's: it talks to /dev/null, the command to fd 3.
-    parts = [f"cd -- {_quote(cwd)} || exit 125; unset OLDPWD; exec 3>&2 2>/dev/null"]
+def prelude(cwd: str, env: Mapping[str, str]) -> str:
+    """Into the folder, and the environment set. Raises SandboxError for a name that no shell can export."""
+    parts = [f"cd -- {_quote(cwd)} || exit 125; unset OLDPWD"]
     for name, value in env.items():
         if not _NAME.match(name):
             raise SandboxError(
                 f"environment variable {name!r} must be letters, digits and _, not starting with a digit"
             )
         parts.append(f"export {name}={_quote(value)}")
+    return "; ".join(parts)
+
+
+def command_line(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
+    """The line for ``argv``, newline included. Raises SandboxError where it cannot be a command."""
+    if isinstance(argv, str) or not argv or not argv[0]:
+        raise SandboxError(f"a command is a non-empty list of strings, got {argv!r}; name a program first")
+    # The shell's own words ("Killed") must not mix with the command's: it talks to /dev/null, the command to fd 3.
     # A child, since process 1 ignores signals that it has no handler for; exec in it, so that no builtin is meant.
-    parts.append(f"(exec {' '.join(map(_quote, argv))}) 2>&3 3>&-")
     # With no list after it, a shell may turn into its last command; the exit keeps that a child.
-    return "; ".join([*parts, "exit $?"]).encode("utf-8", "surrogateescape") + b"\n"
+    run = f"(exec {' '.join(map(_quote, argv))}) 2>&3 3>&-"
+    line = f"{prelude(cwd, env)}; exec 3>&2 2>/dev/null; {run}; exit $?"
+    return line.encode("utf-8", "surrogateescape") + b"\n"
 
 
 def _quote(text: str) -> str:

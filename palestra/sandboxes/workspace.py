@@ -11,7 +11,6 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from palestra.errors import SandboxError
 
@@ -20,9 +19,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Workspace:
-    """One folder on the host, seen inside at ``inside``."""
+    """One folder, held by the descriptor ``root`` (the caller's to close), seen by programs at ``inside``."""
 
-    def __init__(self, root: Path, inside: str) -> None:
+    def __init__(self, root: int, inside: str) -> None:
         self.root = root
         self.inside = inside
 
@@ -75,7 +74,7 @@ class Workspace:
     @contextmanager
     def _parent(self, path: str, *, make: bool, follow_last: bool) -> Iterator[tuple[int, str]]:
         """The folder that holds the last part of ``path``, and that part's name ("." for the workspace itself)."""
-        stack = [_open(path, os.fspath(self.root), _FOLDER, None)]
+        stack = [_open(path, ".", _FOLDER, self.root)]
         try:
             yield stack[-1], self._walk(path, stack, make, follow_last)
         finally:
@@ -140,8 +139,27 @@ def _enter(path: str, part: str, folder: int, make: bool) -> int:
     return _open(path, part, _FOLDER, folder)
 
 
-def _open(path: str, name: str, flags: int, folder: int | None) -> int:
+def _open(path: str, name: str, flags: int, folder: int) -> int:
     try:
         return os.open(name, flags, 0o644, dir_fd=folder)
     except (OSError, ValueError) as error:
         raise SandboxError(f"{path!r} cannot be opened: {getattr(error, 'strerror', None) or error}") from error
+
+
+def remove_tree(folder: int, name: str) -> None:
+    """Remove ``name`` in ``folder`` whatever its programs did to its modes; links are removed, not followed."""
+    try:
+        inside = os.open(name, _FOLDER, dir_fd=folder)
+    except PermissionError:
+        os.chmod(name, 0o700, dir_fd=folder)
+        inside = os.open(name, _FOLDER, dir_fd=folder)
+    except NotADirectoryError:
+        os.unlink(name, dir_fd=folder)
+        return
+    try:
+        os.fchmod(inside, 0o700)
+        for entry in os.listdir(inside):
+            remove_tree(inside, entry)
+    finally:
+        os.close(inside)
+    os.rmdir(name, dir_fd=folder)

@@ -29,9 +29,10 @@ async def test_the_time_out_kills_what_left_its_session() -> None:
     assert (result.timed_out, result.exit_code) == (True, -9)
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "/workspace/../etc/passwd"])
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "w/../../x", "/workspace/../etc/passwd"])
 async def test_paths_stay_inside(path: str) -> None:
     async with open_sandbox("local") as box:
+        await box.write("w/f", b"")
         with pytest.raises(SandboxError, match="leaves the workspace"):
             await box.read(path)
 

@@ -1,0 +1,86 @@
+"""The watchdog of a running command, for bounds that no kernel mechanism here enforces.
+
+Where there are no cgroups: memory and processes of a whole process namespace. Where the workspace is a folder of the
+host: its size. A timer of the event loop looks; what it finds too large is killed, at most one period late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from palestra.sandboxes.base import LimitName, Limits
+
+PERIOD_S = 0.1
+_PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+_SHARE = 50  # at most 1/50 of the time goes into looking
+
+
+def members(namespace: int) -> Iterator[int]:
+    """The processes of a process namespace, by the inode of the namespace."""
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):  # gone meanwhile, or not ours to see
+                if os.stat(f"/proc/{name}/ns/pid").st_ino == namespace:
+                    yield int(name)
+
+
+def usage(namespace: int) -> tuple[int, float]:
+    """Threads and resident MiB of a process namespace."""
+    threads, resident = 0, 0.0
+    for pid in members(namespace):
+        with contextlib.suppress(OSError):
+            threads += len(os.listdir(f"/proc/{pid}/task"))
+            with open(f"/proc/{pid}/statm") as statm:
+                resident += int(statm.read().split()[1]) * _PAGE_MIB
+    return threads, resident
+
+
+def size_mib(folder: int) -> float:
+    """Allocated MiB of a tree, by descriptor; links are not followed."""
+    total = 0
+    for _, _, names, where in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.stat(name, dir_fd=where, follow_symlinks=False).st_blocks
+    return total / 2048
+
+
+@dataclass
+class Watch:
+    """namespace: inode of the process namespace to look after, or None; folder: descriptor of the tree, or None."""
+
+    limits: Limits
+    kill: Callable[[], None]
+    namespace: int | None
+    folder: int | None
+    hit: list[LimitName] = field(default_factory=list)
+
+    def start(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(PERIOD_S, self._look)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        started = time.perf_counter()
+        self.hit += self._excess()
+        if self.hit:
+            self.kill()
+            return
+        period = max(PERIOD_S, _SHARE * (time.perf_counter() - started))
+        self._timer = asyncio.get_running_loop().call_later(period, self._look)
+
+    def _excess(self) -> Iterator[LimitName]:
+        if self.namespace is not None:
+            threads, resident = usage(self.namespace)
+            if self.limits.processes is not None and threads > self.limits.processes + 1:
+                yield "processes"
+            if self.limits.memory_mib is not None and resident > self.limits.memory_mib:
+                yield "memory_mib"
+        if self.folder is not None and size_mib(self.folder) > self.limits.disk_mib:
+            yield "disk_mib"
