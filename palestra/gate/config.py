@@ -14,6 +14,7 @@ class GateConfig(Config):
     constant_most  share of all cases that one fixed answer may be right on
     echo_most      share of all cases that repeating the first argument may be right on
     call_s         CPU seconds that any one call may take, in the fastest of its runs
+    wait_s         seconds of any kind that a drawn call may take, in the fastest of its runs
     import_s       seconds that importing the original may take
     memory_mib     largest resident set of any process, MiB
     seed           draws tasks and shuffles calls
@@ -25,6 +26,7 @@ class GateConfig(Config):
     constant_most: float = Field(default=0.5, ge=0, lt=1)
     echo_most: float = Field(default=0.5, ge=0, lt=1)
     call_s: float = Field(default=0.1, gt=0)
+    wait_s: float = Field(default=0.5, gt=0)
     import_s: float = Field(default=5.0, gt=0)
     memory_mib: float = Field(default=512.0, gt=0)
     seed: int = 0

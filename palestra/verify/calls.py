@@ -45,8 +45,8 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One call, ``seconds`` of CPU long: ``value`` is the literal of what it returned, or None with the reason in
-    ``error`` (it raised, or ran out of time) or ``unsuitable`` (not plain data). ``iterates``: the literal lists what
+    """One call, ``seconds`` of CPU and ``wall_s`` seconds long: ``value`` is the literal of what it returned, or None
+    with the reason in ``error`` (it raised, or ran out of time) or ``unsuitable`` (not plain data). ``iterates``: the literal lists what
     the returned iterator gave; ``mutates``: an argument was changed."""
 
     value: str | None = None
@@ -55,6 +55,7 @@ class Result:
     mutates: bool = False
     error: str | None = None
     unsuitable: str | None = None
+    wall_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,13 @@ def _gather(gathered: _Gathered, data: bytes, nonce: str) -> None:
             continue  # cut off by the end of the process
         if "i" in said:
             gathered.results[said["i"]] = Result(
-                said.get("v"), said.get("s", 0.0), bool(said.get("it")), "mut" in said, said.get("e"), said.get("u")
+                value=said.get("v"),
+                seconds=said.get("s", 0.0),
+                iterates=bool(said.get("it")),
+                mutates="mut" in said,
+                error=said.get("e"),
+                unsuitable=said.get("u"),
+                wall_s=said.get("w", 0.0),
             )
         gathered.refused = said.get("refused", gathered.refused)
         gathered.missing = said.get("missing", gathered.missing)

@@ -10,7 +10,8 @@ written before the next thing is tried, so that whatever the called code does to
 known:
 
     {"import": seconds}                      the module is imported
-    {"i": n, "v": text, "s": CPU seconds, "it": iterated, "mut": true}    result n; "mut" when an argument was changed
+    {"i": n, "v": text, "s": CPU seconds, "w": seconds, "it": iterated, "mut": true}    result n; "mut" where an
+                                             argument was changed
     {"i": n, "e": text, "s": CPU seconds}    call n raised
     {"i": n, "u": text, "s": CPU seconds}    call n gave something that is not plain data
     {"refused": text, "missing": name}       nothing could be called; "missing" where the import lacks a module
@@ -73,15 +74,15 @@ def call(function: Any, text: str, iterate: int) -> dict[str, Any]:
     """The line that reports one call."""
     args, kwargs = arguments(text)
     before = literals.show((args, kwargs))
-    start = time.process_time()
+    start, wall = time.process_time(), time.perf_counter()
     value = function(*args, **kwargs)
     iterated = hasattr(type(value), "__next__")
     if iterated:
         value = list(islice(value, iterate + 1))
         if len(value) > iterate:
             return {"u": f"an iterator of more than {iterate} items"}
-    seconds = time.process_time() - start
-    line: dict[str, Any] = {"v": literals.show(value), "s": round(seconds, 7), "it": int(iterated)}
+    spent = {"s": round(time.process_time() - start, 7), "w": round(time.perf_counter() - wall, 7)}
+    line: dict[str, Any] = {"v": literals.show(value), **spent, "it": int(iterated)}
     if literals.show((args, kwargs)) != before:
         line["mut"] = True
     return line
