@@ -30,7 +30,7 @@ class BundleError(PalestraError):
 
 
 class TaskError(PalestraError):
-    """An environment could not make, open or step a task."""
+    """An environment could not make, open or step a task; foreign exceptions of its code arrive as this."""
 
 
 class ModelError(PalestraError):

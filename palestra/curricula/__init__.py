@@ -1,0 +1,1 @@
+"""Choosing what a policy practises on."""

@@ -1,0 +1,1 @@
+"""Measuring policies: accuracy with intervals, pass@k, by environment."""

@@ -1,0 +1,48 @@
+"""Policies that follow a script: the gold answer, nothing, a constant. They ship as fakes, for tests and for gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from palestra.envs.base import Environment
+from palestra.errors import ModelError, nearest
+from palestra.models.client import Renderer
+from palestra.models.render import ByteRenderer
+from palestra.types import Completion, SamplingParams, Task
+
+Script = Callable[[Environment, Task], str]
+
+SCRIPTS: dict[str, Script] = {
+    "gold": lambda env, task: env.gold(task),
+    "null": lambda env, task: "",
+    "echo": lambda env, task: task.messages[-1].content,
+}
+
+
+@dataclass(frozen=True)
+class ScriptedPolicy:
+    """Answers each task with ``script(env, task)``. Its tokens carry no log-probabilities: nobody sampled them."""
+
+    name: str
+    script: Script
+    renderer: Renderer = field(default_factory=ByteRenderer)
+    context_tokens: int | None = None
+
+    def bind(self, env: Environment, task: Task) -> _Line:
+        return _Line(self.renderer.answer(self.script(env, task)))
+
+
+@dataclass(frozen=True)
+class _Line:
+    ids: tuple[int, ...]
+
+    async def sample(self, prompt: tuple[int, ...], n: int, params: SamplingParams) -> list[Completion]:
+        return [Completion(self.ids, None, (0,) * len(self.ids), "stop")] * n
+
+
+def scripted(name: str) -> ScriptedPolicy:
+    """The scripted policy ``name``; ModelError with the choices where there is none."""
+    if name not in SCRIPTS:
+        raise ModelError(f"scripted:{name}: no such script; {nearest(name, SCRIPTS)}")
+    return ScriptedPolicy(f"scripted:{name}", SCRIPTS[name])

@@ -1,0 +1,1 @@
+"""Running policies in environments. A bad rollout is data, not a crash."""

@@ -1,0 +1,1 @@
+"""Training policies on what the store holds."""
