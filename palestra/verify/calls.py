@@ -46,8 +46,8 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Result:
     """One call, ``seconds`` of CPU and ``wall_s`` seconds long: ``value`` is the literal of what it returned, or None
-    with the reason in ``error`` (it raised, or ran out of time) or ``unsuitable`` (not plain data). ``iterates``: the literal lists what
-    the returned iterator gave; ``mutates``: an argument was changed."""
+    with the reason in ``error`` (it raised, or ran out of time) or ``unsuitable`` (not plain data). ``iterates``: the
+    literal lists what the returned iterator gave; ``mutates``: an argument was changed."""
 
     value: str | None = None
     seconds: float = 0.0

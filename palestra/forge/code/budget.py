@@ -25,11 +25,11 @@ class Budget:
     def why_unfit(self, result: Result) -> str | None:
         """Why a call with this result is not fit to ask, or None."""
         if result.mutates:
-            return "it changes its arguments"
+            return "changes its arguments"
         if result.unsuitable:
-            return f"it returns {result.unsuitable}"
+            return f"returns {result.unsuitable}"
         if result.value is None:
-            return f"it raises {result.error}"
+            return f"raises {result.error}"
         if len(result.value.encode()) > self.answer_bytes:
-            return f"its answer is longer than {self.answer_bytes} bytes"
+            return f"answers are longer than {self.answer_bytes} bytes"
         return None

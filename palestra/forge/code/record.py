@@ -21,6 +21,8 @@ from palestra.verify.inside.literals import read_first, show
 FEWEST = 200
 MOST_DEPENDENCIES = 16
 PROBE = 240
+MOST_CALLS = 3.0
+"""Calls made per problem wanted, at most."""
 FEWEST_FIT = 0.08
 """A function is given up when fewer of the first PROBE calls than this share are fit to ask."""
 
@@ -64,18 +66,19 @@ async def forge_function(package: Package, entries: tuple[str, ...], plan: Plan,
     if not first:
         raise Refused(f"no call of it fits in {budget.prompt_bytes} bytes")
     seen = await _record(target, first, budget)
-    fit = sum(budget.why_unfit(result) is None for _, result in seen.pairs) / len(first)
-    if fit < FEWEST_FIT:
-        raise Refused(_commonest(seen, budget))
-    if seen.mean_s > budget.mean_call_s:
-        raise Refused(f"its calls take {seen.mean_s:.2g} s on average, at most {budget.mean_call_s} s are allowed")
-    more = list(islice(inputs, int(min(budget.cases / fit * 1.2, budget.cases * 3)) - len(first)))
+    _refuse_unfit(seen, budget)
+    # How many calls it takes to have one problem: not every call is fit, and not every fit one is chosen.
+    share = max(len(choose(_cases(plan, seen, budget)[1], PROBE, seed)) / len(first), 1 / MOST_CALLS)
+    more = list(islice(inputs, max(0, int(budget.cases * min(1.15 / share, MOST_CALLS)) - len(first))))
     if more:
         seen += await _record(target, more, budget)
     iterates, cases = _cases(plan, seen, budget)
     chosen = choose(cases, budget.cases, seed)
     if len(chosen) < FEWEST:
-        raise Refused(_too_few(len(cases), chosen))
+        why = "most of its calls have one outcome, or return their first argument"
+        raise Refused(
+            f"gives fewer than {FEWEST} problems: {why if len(cases) >= FEWEST else 'its inputs allow no more'}"
+        )
     return Forged(package, function, iterates, tuple(chosen), tuple(sorted(seen.files)), seed, budget)
 
 
@@ -132,14 +135,12 @@ def _cases(plan: Plan, seen: Recorded, budget: Budget) -> tuple[bool, list[tuple
     return iterates, cases
 
 
-def _commonest(seen: Recorded, budget: Budget) -> str:
-    reasons = Counter(filter(None, (budget.why_unfit(result) for _, result in seen.pairs)))
-    reason, count = reasons.most_common(1)[0]
-    return f"{count} of {len(seen.pairs)} tried calls are unfit: {reason}"
-
-
-def _too_few(found: int, chosen: Sequence[Case]) -> str:
-    told = f"{len(chosen)} problems, at least {FEWEST} are needed"
-    if found >= FEWEST:
-        return f"{told}: of {found} calls, most have one outcome, or return their first argument"
-    return f"{told}: its inputs allow no more"
+def _refuse_unfit(seen: Recorded, budget: Budget) -> None:
+    """Raises Refused where too few calls are fit to ask, where any changes its arguments, or where they are slow."""
+    unfit = Counter(filter(None, (budget.why_unfit(result) for _, result in seen.pairs)))
+    if any(result.mutates for _, result in seen.pairs):
+        raise Refused("changes its arguments")
+    if len(seen.pairs) - unfit.total() < len(seen.pairs) * FEWEST_FIT:
+        raise Refused(f"its calls are unfit: {unfit.most_common(1)[0][0]}")
+    if seen.mean_s > budget.mean_call_s:
+        raise Refused(f"its calls take more than {budget.mean_call_s} s of CPU on average")
