@@ -55,7 +55,7 @@ async def replay(subject: Subject, config: GateConfig) -> Replay:
         runs.append(run)
         for call, result in zip(calls, run.results, strict=True):
             results.setdefault(call, []).append(result)
-        if run.refused:
+        if run.refused or run.deaths:
             break
     return Replay(drawn, runs, results)
 
@@ -185,4 +185,4 @@ async def limits(subject: Subject, config: GateConfig, seen: Replay) -> Check:
     return Check("limits", True, told, facts=facts)
 
 
-REPLAYED = (runs, determinism, gold, null, effects, limits)
+REPLAYED = (runs, limits, determinism, gold, null, effects)
