@@ -23,6 +23,15 @@ ETC = (
     "/etc/localtime",
 )
 """What programs look up in /etc that tells nothing of the host's people or secrets."""
+KERNEL = (
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/timer_list",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/acpi",
+    "/proc/sysrq-trigger",
+)
 NAMESPACES = ("user", "pid", "ipc", "uts", "cgroup")
 
 
@@ -62,11 +71,26 @@ def arguments(view: View, *, network: bool) -> list[str]:
     if network:
         args += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
     bind = "--ro-bind" if view.read_only else "--bind"
-    args += ["--proc", "/proc", "--dev", "/dev", bind, view.shm, "/dev/shm", "--remount-ro", "/dev"]
+    args += ["--dev", "/dev", bind, view.shm, "/dev/shm", "--remount-ro", "/dev", *_proc()]
     args += [bind, view.tmp, "/tmp"]
     for mount in view.mounts:
         args += _mount(mount)
     return [*args, bind, view.workspace, INSIDE, "--chdir", INSIDE, "--remount-ro", "/"]
+
+
+def _proc() -> list[str]:
+    """/proc of the new namespaces, read-only and with what tells of the host's kernel covered.
+
+    A sandbox made by real root runs as real root's number on the host, though without any capability; the kernel lets
+    the owner of a file under /proc/sys write to it, so nothing there may be writable."""
+    covered = [arg for path in KERNEL if os.path.exists(path) for arg in _cover(path)]
+    return ["--proc", "/proc", *covered, "--remount-ro", "/proc"]
+
+
+def _cover(path: str) -> list[str]:
+    if os.path.isdir(path):
+        return ["--tmpfs", path, "--remount-ro", path]
+    return ["--ro-bind", "/dev/null", path]
 
 
 def _system(path: str) -> list[str]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from palestra.sandboxes import janitor
 from palestra.sandboxes.base import Limits
 
-PREFIX = "palestra-"
 _NO_LIMIT_V1 = str((1 << 63) - 4096)
 _PERIOD_US = 100_000
 _MOST_IDLE = 16
@@ -186,7 +186,7 @@ class Groups:
                     return group
             group.remove()
         self.count += 1
-        group = Group.make(self.place, f"{PREFIX}{os.getpid()}-{self.count}")
+        group = Group.make(self.place, f"{janitor.name('group')}{self.count}")
         group.set(limits)
         return group
 

@@ -1,6 +1,6 @@
 """The keeper: one small process beside ours that holds the mounts of all sandboxes and starts their bubblewraps.
 
-It runs as ``python -I -S keeper.py FD`` in a user and a mount namespace of its own, so that workspaces can be
+It runs as ``python -I -S keeper.py FD PREFIX`` in a user and a mount namespace of its own, so that workspaces can be
 size-limited file systems and overlays without privilege on the host, and so that the kernel removes every mount when it
 ends. It is spoken to over Unix sockets: the one of the command line carries new connections, one per store; a store
 lives as long as its connection, so that a process that is killed leaves nothing. It imports the standard library alone.
@@ -27,6 +27,7 @@ from typing import Any
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_NOSUID, MS_NODEV, MS_REC, MS_SLAVE, MNT_DETACH = 2, 4, 1 << 14, 1 << 19, 2
 PACKET, MOST_FDS = 1 << 16, 16
+_IGNORED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # by us: programs start with the defaults
 Request = dict[str, Any]
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -100,7 +101,7 @@ class Store:
     def do_spawn(self, request: Request, fds: list[int]) -> None:
         moves = [(os.POSIX_SPAWN_DUP2, fd, place) for place, fd in enumerate(fds)]
         pid = os.posix_spawn(
-            request["argv"][0], request["argv"], {}, file_actions=moves, setsid=True, setsigdef=(signal.SIGPIPE,)
+            request["argv"][0], request["argv"], {}, file_actions=moves, setsid=True, setsigdef=_IGNORED
         )
         self.pids.add(pid)
         self.answer({"pid": pid})
@@ -129,7 +130,7 @@ class Keeper:
     def __init__(self, door: socket.socket) -> None:
         unshare()
         self.door = door
-        self.base = tempfile.mkdtemp(prefix=f"palestra-keeper-{os.getppid()}-")
+        self.base = tempfile.mkdtemp(prefix=sys.argv[2])
         mount("tmpfs", self.base, "tmpfs", MS_NOSUID | MS_NODEV, "size=16m,mode=0700")
         self.poll = select.poll()
         self.stores: dict[int, Store] = {}
@@ -221,7 +222,7 @@ def high(fds: list[int]) -> list[int]:
 def main() -> None:
     door = socket.socket(fileno=int(sys.argv[1]))
     door.set_inheritable(False)  # it came to us open; no sandbox may have it
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)  # it ends when its owner does, not when a terminal says so
     try:
         keeper = Keeper(door)

@@ -6,12 +6,12 @@ Every ``exec`` gets fresh namespaces over the same workspace and /tmp: no proces
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from palestra.errors import SandboxError
-from palestra.sandboxes import bwrap, cgroups, script, seccomp
+from palestra.sandboxes import bwrap, cgroups, janitor, script, seccomp
 from palestra.sandboxes.base import ExecResult, Limits, Mount, OnOutput, Protection, Session, Snapshot
 from palestra.sandboxes.init import Init, explain
 from palestra.sandboxes.layers import Tree
@@ -43,6 +43,8 @@ def groups() -> cgroups.Groups | None:
         place = cgroups.hierarchy()
         if place is None:
             return None
+        for parent in set(place.parents.values()):
+            janitor.sweep_groups(parent)
         _GROUPS.append(cgroups.Groups(place))
         import atexit
 
@@ -103,7 +105,7 @@ class LocalSandbox:
         line = script.command_line(argv, cwd, {**script.BASE_ENV, **(env or {})})
         init = await self.begin(limits)
         try:
-            watch = self._watch(init, limits)
+            watch = self.watch(init, limits, init.kill)
             try:
                 ended = await init.run(line + stdin, limits, on_output)
             finally:
@@ -117,18 +119,26 @@ class LocalSandbox:
         finally:
             await self.end(init)
 
-    async def begin(self, limits: Limits, *, deny_ipc: bool = False, extra: Sequence[int] = ()) -> Init:
-        """A bounded, waiting process 1; ``end`` it."""
+    async def begin(
+        self,
+        limits: Limits,
+        *,
+        whole: Limits | None = None,
+        deny_ipc: bool = False,
+        read_only: bool = False,
+        extra: Sequence[int] = (),
+    ) -> Init:
+        """A bounded, waiting process 1; ``end`` it. ``whole`` bounds all together, where that differs."""
         tree = await self.tree()
-        plain = not (limits.network or deny_ipc or extra)
+        plain = not (limits.network or deny_ipc or read_only or extra)
         init, self._parked = (self._parked, None) if plain and self._parked else (None, self._parked)
         if init is None:
-            view = tree.view(self.mounts)
+            view = tree.view(self.mounts, read_only=read_only)
             init = await Init.start(tree.store, view, network=limits.network, deny_ipc=deny_ipc, extra=extra)
         self._live.add(init)
         try:
             await init.ready()
-            init.bound(limits, self._bounded_group(limits))
+            init.bound(limits, self._bounded_group(whole or limits))
         except BaseException:
             await self.end(init)
             raise
@@ -235,10 +245,11 @@ class LocalSandbox:
             self._group.set(limits)
         return self._group
 
-    def _watch(self, init: Init, limits: Limits) -> Watch | None:
+    def watch(self, init: Init, limits: Limits, kill: Callable[[], None]) -> Watch | None:
+        """A started watchdog, or None where the kernel looks after it all."""
         folder = None if self._host is None or self._tree is None else self._tree.folder
         if self._group is not None and folder is None:
             return None
-        watch = Watch(limits, init.kill, None if self._group else init.namespace, folder)
+        watch = Watch(limits, kill, None if self._group else init.namespace, folder)
         watch.start()
         return watch

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from palestra.errors import SandboxError
-from palestra.sandboxes import pump, rlimits, script
+from palestra.sandboxes import janitor, pump, rlimits, script
 from palestra.sandboxes.base import ExecResult, Limits, Mount, OnOutput, Protection, Session, Snapshot
 from palestra.sandboxes.results import result
 from palestra.sandboxes.stores import Exit
@@ -34,7 +34,7 @@ class ProcessSandbox:
         for mount in mounts:
             if mount.mask or mount.inside != mount.source:
                 raise SandboxError(_INSTEAD.format(f"mounts, so none at {str(mount.inside)!r}"))
-        self._own = Path(tempfile.mkdtemp(prefix="palestra-process-")) if workspace is None else None
+        self._own = Path(tempfile.mkdtemp(prefix=janitor.name("process"))) if workspace is None else None
         root = workspace or self._own
         if root is None or not root.is_dir():
             raise SandboxError(f"workspace {str(root)!r} must be an existing folder; make it first")

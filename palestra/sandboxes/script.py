@@ -48,6 +48,11 @@ def command_line(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes
     return line.encode("utf-8", "surrogateescape") + b"\n"
 
 
+def replacement(argv: Sequence[str], env: Mapping[str, str]) -> bytes:
+    """The line with which process 1 itself becomes ``argv``."""
+    return f"{prelude('.', env)}; exec {' '.join(map(_quote, argv))}\n".encode("utf-8", "surrogateescape")
+
+
 def _quote(text: str) -> str:
     if "\0" in text:
         raise SandboxError(f"{text[:80]!r} holds a NUL byte; no argument or variable can")

@@ -85,6 +85,7 @@ class ShellSession:
         before = set(watch.members(self._init.namespace))
         started, cpu_before = time.perf_counter(), self._cpu_s()
         self._in.write(f"{nonce}\neval {quoted}\n".encode("utf-8", "surrogateescape"), end=False)
+        guard = self._box.watch(self._init, self._limits, self._init.kill)
         try:
             code = await asyncio.wait_for(self._told(nonce), wall_s)
             timed_out = False
@@ -94,11 +95,17 @@ class ShellSession:
         except asyncio.CancelledError:
             await self._kill_foreground(before, nonce)
             raise
+        finally:
+            if guard is not None:
+                guard.stop()
         wall = time.perf_counter() - started
         (stdout, cut_out), (stderr, cut_err) = self._out.flush(), self._err.flush()
         end = Exit(code, max(self._cpu_s() - cpu_before, 0.0), 0.0)
+        watched = tuple(guard.hit) if guard else ()
         ended = pump.Ended(end, stdout, stderr, timed_out, cut_out or cut_err, wall)
-        return result(ended, self._limits, self._box.protections(self._limits), account=self._box.account())
+        return result(
+            ended, self._limits, self._box.protections(self._limits), account=self._box.account(), watched=watched
+        )
 
     async def _told(self, nonce: str) -> int:
         """The exit code of the call; when the shell has ended, the shell's."""

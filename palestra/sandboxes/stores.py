@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from palestra.errors import SandboxError
+from palestra.sandboxes import janitor
 from palestra.sandboxes import keeper as keeper_program
 
 INODES_PER_MIB = 64
@@ -41,7 +42,7 @@ class Keeper:
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", keeper_program.__file__, str(theirs.fileno())],
+                [sys.executable, "-I", "-S", keeper_program.__file__, str(theirs.fileno()), janitor.name("keeper")],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -89,6 +90,7 @@ def connect() -> tuple[Keeper, socket.socket]:
             except OSError:  # it was killed; its namespaces and all in them are gone
                 _KEEPER.pop().close()
         else:
+            janitor.sweep_folders()
             os.register_at_fork(after_in_child=_forget)
             import atexit
 

@@ -29,11 +29,14 @@ class Workspace:
         with self._parent(path, make=False, follow_last=True) as (parent, name):
             # O_NONBLOCK: opening a FIFO must not wait for a writer that never comes.
             file = _open(path, name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, parent)
-            with os.fdopen(file, "rb") as stream:
+            try:
                 facts = os.fstat(file)
                 if not stat.S_ISREG(facts.st_mode):
                     raise SandboxError(f"{path!r} is not a regular file; only regular files can be read")
-                data = stream.read(max_bytes + 1) if facts.st_size <= max_bytes else None
+                with os.fdopen(file, "rb", closefd=False) as stream:
+                    data = stream.read(max_bytes + 1) if facts.st_size <= max_bytes else None
+            finally:
+                os.close(file)
         if data is None or len(data) > max_bytes:
             raise SandboxError(
                 f"{path!r} has {facts.st_size} bytes, more than the {max_bytes} allowed; raise max_bytes"
@@ -76,7 +79,8 @@ class Workspace:
         """The folder that holds the last part of ``path``, and that part's name ("." for the workspace itself)."""
         stack = [_open(path, ".", _FOLDER, self.root)]
         try:
-            yield stack[-1], self._walk(path, stack, make, follow_last)
+            name = self._walk(path, stack, make, follow_last)
+            yield stack[-1], name
         finally:
             for folder in stack:
                 os.close(folder)
