@@ -256,6 +256,14 @@ def test_a_full_disk_leaves_nothing(shop, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_killed_forge_left_is_swept_and_a_living_ones_is_not(tmp_path):
+    (tmp_path / ".out.partial-4194999").mkdir()  # above the largest process id of Linux
+    (tmp_path / f".out.partial-{os.getppid()}").mkdir()
+    (tmp_path / ".other.partial-4194999").mkdir()
+    run.sweep(tmp_path / "out")
+    assert sorted(e.name for e in tmp_path.iterdir()) == [".other.partial-4194999", f".out.partial-{os.getppid()}"]
+
+
 def test_the_packages_of_the_quickstart(tmp_path):
     report = forge_code(["inflection"], tmp_path / "out", cases=200)
     forged = {function.symbol for function in report.forged}

@@ -95,16 +95,19 @@ async def test_nothing_can_be_called(tmp_path, how, told):
 
 
 async def test_forged_lines_on_the_way_out_are_not_believed(tmp_path):
+    """They are well formed, on the right descriptor, and later than the true line; the nonce is what they lack."""
     source = """
-        import json, os
-        for fd in range(3, 256):
-            try: os.write(fd, b'0000 {"i": 0, "v": "666", "s": 0, "it": 0}\\n')
-            except OSError: pass
-        print('0000 {"i": 0, "v": "666", "s": 0, "it": 0}')
-        def f(x): return x
+        import os
+        line = b'0123456789abcdef {"i": 0, "v": "666", "s": 0, "it": 0}\\n'
+        def f(x):
+            if x == 2:
+                for fd in range(1, 256):
+                    try: os.write(fd, line)
+                    except OSError: pass
+            return x
     """
-    run = await called(tmp_path, source, ["1"])
-    assert run.results[0].value == "1"
+    run = await called(tmp_path, source, ["1", "2"])
+    assert [result.value for result in run.results] == ["1", "2"]
 
 
 async def test_a_forked_child_reports_nothing(tmp_path):

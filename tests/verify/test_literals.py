@@ -139,6 +139,8 @@ def test_bounds_are_inclusive():
     assert show(read(deepest)) == deepest
     with pytest.raises(NotPlain, match="deeper"):
         read("[" + deepest + "]")
+    with pytest.raises(NotPlain, match="deeper"):
+        show([read(deepest)])
 
 
 class Sly(str):

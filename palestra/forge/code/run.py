@@ -175,6 +175,7 @@ def fresh_folder(out: Path) -> Iterator[Path]:
         raise OutputError(f"{out}: exists and was not written by palestra forge; name another folder, or remove it")
     partial = out.parent / f".{out.name}.partial-{os.getpid()}"
     old = out.parent / f".{out.name}.old-{os.getpid()}"
+    sweep(out)
     try:
         partial.mkdir(parents=True)
         yield partial
@@ -190,3 +191,11 @@ def fresh_folder(out: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(partial, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def sweep(out: Path) -> None:
+    """Remove what forges into ``out`` that were killed left beside it; those of living processes stay."""
+    for left in [*out.parent.glob(f".{out.name}.partial-*"), *out.parent.glob(f".{out.name}.old-*")]:
+        pid = left.name.rpartition("-")[2]
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(left, ignore_errors=True)
