@@ -6,7 +6,7 @@ serialisable with ``to_plain`` / ``from_plain``. This module imports nothing els
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -197,7 +197,7 @@ T = TypeVar("T")
 
 
 @cache
-def _adapter(kind: Any) -> Any:
+def _adapter(kind: Hashable) -> Any:
     from pydantic import TypeAdapter  # here, not above: importing this module stays free of third parties
 
     return TypeAdapter(kind)

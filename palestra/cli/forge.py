@@ -19,9 +19,7 @@ def forge() -> None:
 
 @app.command("code")
 def code(
-    sources: Annotated[
-        list[str], typer.Argument(metavar="SRC", help="Installed packages, or paths with a / in them.")
-    ],
+    sources: Annotated[list[str], typer.Argument(metavar="SRC", help="Installed packages, or paths with a / in them.")],
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder of bundles to write; replaced if it is one.")
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from palestra.cli import doctor, env, forge, gate, version
+from palestra.cli import doctor, env, eval, forge, gate, quickstart, rollout, sandbox, train, version
 from palestra.cli.common import fail
 from palestra.errors import PalestraError
 
@@ -16,11 +16,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("quickstart")(quickstart.quickstart)
+app.command("rollout")(rollout.rollout)
+app.command("train")(train.train)
+app.command("eval")(eval.evaluate)
 app.command("doctor")(doctor.doctor)
 app.command("version")(version.version)
 app.add_typer(env.app, name="env")
 app.add_typer(forge.app, name="forge")
 app.add_typer(gate.app, name="gate")
+app.add_typer(sandbox.app, name="sandbox", help="Run commands in isolation, and check what isolates them.")
 
 
 def main() -> None:

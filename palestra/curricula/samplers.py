@@ -44,5 +44,7 @@ class UniformSampler:
             for env in envs:
                 task = next(tasks[env.spec.id], None)
                 if task is None:
-                    raise ConfigError(f"{env.spec.id}: its split {split!r} ran out of tasks; training draws without end")
+                    raise ConfigError(
+                        f"{env.spec.id}: its split {split!r} ran out of tasks; training draws without end"
+                    )
                 yield task

@@ -201,6 +201,21 @@ def read_certificate(path: Path) -> dict[str, Any]:
     return dict(certificate)
 
 
+def load_environments(
+    paths: Iterable[Path], *, style: str = "bare", allow_uncertified: bool = False
+) -> list[Environment]:
+    """The environments of all bundles in ``paths`` (bundles, or folders of them), in the order of their ids.
+
+    Raises BundleError where a path holds no bundle or two bundles share an id."""
+    loaded: dict[str, Environment] = {}
+    for path in find_bundles(paths):
+        env = load_environment(path, style=style, allow_uncertified=allow_uncertified)
+        if env.spec.id in loaded:
+            raise BundleError(f"{path}: another bundle given is also called {env.spec.id}; give each once")
+        loaded[env.spec.id] = env
+    return [loaded[id] for id in sorted(loaded)]
+
+
 def load_environment(path: Path, *, style: str = "bare", allow_uncertified: bool = False) -> Environment:
     """The environment of the bundle at ``path``.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
 from statistics import fmean
 from typing import Any
 
@@ -14,8 +13,9 @@ from palestra.errors import ConfigError
 from palestra.evals.metrics import Proportion, pass_at_k
 from palestra.models.client import Policy
 from palestra.rollouts.groups import plan_group, run_groups
+from palestra.rollouts.run import spread
 from palestra.store import Store
-from palestra.types import Group, SamplingParams, Task, Trajectory
+from palestra.types import Group, SamplingParams, Trajectory
 
 GREEDY_STEP, SAMPLED_STEP = 0, 1
 """Steps under which an evaluation's groups stand in the store."""
@@ -85,14 +85,6 @@ async def evaluate(
     return _report(run, groups[GREEDY_STEP], groups[SAMPLED_STEP], plan.k)
 
 
-def spread(envs: Sequence[Environment], split: str, seed: int, n: int) -> list[Task]:
-    """``n`` distinct tasks, one from each environment in turn, fewer where the environments have fewer."""
-    # A split that never ends is cut at its size: each task comes once.
-    streams = [islice(env.tasks(split, seed), env.spec.splits[split]) for env in envs]
-    rounds = zip_longest(*streams)
-    return list(islice((task for each in rounds for task in each if task is not None), n))
-
-
 def _report(run: str, greedy: list[Group], sampled: list[Group], k: int) -> EvalReport:
     right: dict[str, list[bool]] = defaultdict(list)
     unscored: dict[str, int] = defaultdict(int)
@@ -105,7 +97,9 @@ def _report(run: str, greedy: list[Group], sampled: list[Group], k: int) -> Eval
         right[group.task.env] += [t.reward == 1.0 for t in group.trajectories if t.reward is not None]
     verdicts = [verdict for env in right.values() for verdict in env]
     if not verdicts:
-        raise ConfigError(f"evaluation {run}: not one of {len(greedy)} rollouts could be scored; the last said: {reason}")
+        raise ConfigError(
+            f"evaluation {run}: not one of {len(greedy)} rollouts could be scored; the last said: {reason}"
+        )
     return EvalReport(
         run,
         Proportion(sum(verdicts), len(verdicts)),

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 WEIGHTS, ABOUT = "model.safetensors", "model.json"
 
 
-def load_policy(spec: str, *, seed: int = 0) -> Policy:
-    """The policy that ``spec`` names:
+def load_policy(spec: str, *, seed: int = 0, threads: int | None = None) -> Policy:
+    """The policy that ``spec`` names; ``threads`` is what a native one may use, of torch in this whole process.
 
     scripted:gold   the reference solution; also scripted:null, scripted:echo
     native:tiny     a new tiny model with weights drawn from ``seed``
@@ -30,8 +30,14 @@ def load_policy(spec: str, *, seed: int = 0) -> Policy:
 
         return scripted(rest)
     if kind == "native" and rest:
+        if threads is not None:
+            import torch
+
+            torch.set_num_threads(threads)
         return load_native(rest, seed=seed)
-    raise ModelError(f"model {spec!r}: a model is kind:what, {nearest(spec, ['scripted:gold', 'native:tiny', 'native:PATH'])}")
+    raise ModelError(
+        f"model {spec!r}: a model is kind:what, {nearest(spec, ['scripted:gold', 'native:tiny', 'native:PATH'])}"
+    )
 
 
 def load_native(what: str, *, seed: int = 0) -> NativePolicy:
@@ -58,7 +64,9 @@ def load_model(folder: Path) -> tuple[TinyLM, int]:
     with boundary(ModelError, f"loading the model in {folder}"):
         about = json.loads((folder / ABOUT).read_text())
         if about["architecture"] != "tiny":
-            raise ModelError(f"native:{folder}: architecture {about['architecture']!r} is unknown; this version reads 'tiny'")
+            raise ModelError(
+                f"native:{folder}: architecture {about['architecture']!r} is unknown; this version reads 'tiny'"
+            )
         model = TinyLM(TinyConfig(**about["config"]))
         model.load_state_dict(load_file(folder / WEIGHTS))
     return model, int(about["version"])

@@ -74,7 +74,9 @@ class NativePolicy:
 
     def _check(self, prompt: tuple[int, ...], n: int, params: SamplingParams) -> None:
         if not prompt or n < 1 or params.max_tokens < 1:
-            raise ModelError(f"{self.name}: a request needs a prompt, n >= 1 and max_tokens >= 1, got {len(prompt)}, {n}, {params.max_tokens}")
+            raise ModelError(
+                f"{self.name}: a request needs a prompt, n >= 1 and max_tokens >= 1, got {len(prompt)}, {n}, {params.max_tokens}"
+            )
         if self.context_tokens is not None and len(prompt) + params.max_tokens > self.context_tokens:
             raise ModelError(
                 f"{self.name}: prompt of {len(prompt)} tokens + max_tokens {params.max_tokens} exceeds its context of "
@@ -158,7 +160,9 @@ class NativePolicy:
         is_greedy_N = temperature_N1.squeeze(-1) == 0
         logprobs_NV = (logits_BGV.flatten(0, 1) / temperature_N1.masked_fill(temperature_N1 == 0, 1.0)).log_softmax(-1)
         if not bool(torch.isfinite(logprobs_NV.sum())):
-            raise ModelError(f"{self.name}: version {self.version} yields no finite distribution; its weights are damaged")
+            raise ModelError(
+                f"{self.name}: version {self.version} yields no finite distribution; its weights are damaged"
+            )
         uniform_N = torch.from_numpy(uniforms(np.array([s.seed for s in samples], dtype=np.uint64), at))
         cumulative_NV = logprobs_NV.double().exp().cumsum(-1)
         drawn_N = torch.searchsorted(cumulative_NV, (uniform_N * cumulative_NV[:, -1])[:, None], right=True).squeeze(-1)

@@ -44,9 +44,7 @@ class Optimiser:
             )
         ]
         if matrices:
-            self.parts.append(
-                torch.optim.Muon(matrices, lr=settings.matrix_lr, weight_decay=settings.weight_decay)
-            )
+            self.parts.append(torch.optim.Muon(matrices, lr=settings.matrix_lr, weight_decay=settings.weight_decay))
         self.peaks = [part.param_groups[0]["lr"] for part in self.parts]
 
     def factor(self, step: int) -> float:
@@ -59,7 +57,9 @@ class Optimiser:
         """Clip, step, clear; returns the gradient norm before clipping. TrainError when it is not finite: no step then."""
         norm = float(nn.utils.clip_grad_norm_(self.parameters, self.settings.clip))
         if norm != norm or norm == float("inf"):
-            raise TrainError(f"step {step}: the gradient norm is {norm}; no step was taken, resume from the last checkpoint")
+            raise TrainError(
+                f"step {step}: the gradient norm is {norm}; no step was taken, resume from the last checkpoint"
+            )
         for part, peak in zip(self.parts, self.peaks, strict=True):
             for group in part.param_groups:
                 group["lr"] = peak * self.factor(step)
@@ -73,4 +73,3 @@ class Optimiser:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for part, saved in zip(self.parts, state["parts"], strict=True):
             part.load_state_dict(saved)
-

@@ -1,0 +1,31 @@
+"""Estimators of KL(π ‖ π_ref) from tokens sampled from π, per token (J. Schulman, "Approximating KL divergence", 2020).
+
+Each is a function (logprobs_BT, ref_logprobs_BT) -> [B, T] in nats. With d = log π − log π_ref of the sampled token:
+
+  k1 = d                  unbiased; its gradient as a loss has mean zero, so use it to report, or inside a reward
+  k2 = d²/2               biased, low variance; its expected gradient on policy is that of the reverse KL
+  k3 = exp(−d) − 1 + d    unbiased, never negative; its gradient is 1 − exp(−d), that of the forward KL
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+
+class Estimator(Protocol):
+    def __call__(self, logprobs_BT: Tensor, ref_logprobs_BT: Tensor) -> Tensor: ...
+
+
+def k1(logprobs_BT: Tensor, ref_logprobs_BT: Tensor) -> Tensor:
+    return logprobs_BT - ref_logprobs_BT
+
+
+def k2(logprobs_BT: Tensor, ref_logprobs_BT: Tensor) -> Tensor:
+    return (logprobs_BT - ref_logprobs_BT).square() / 2
+
+
+def k3(logprobs_BT: Tensor, ref_logprobs_BT: Tensor) -> Tensor:
+    d_BT = logprobs_BT - ref_logprobs_BT
+    return (-d_BT).exp() - 1 + d_BT

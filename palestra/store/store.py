@@ -1,0 +1,328 @@
+"""The store: what trainers, rollouts and readers call."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from palestra.errors import StoreError, nearest
+from palestra.store import check, connect
+from palestra.store.migrations import migrate, schema_version
+from palestra.store.rows import Checkpoint, GroupRows, RunInfo, from_rows, to_rows
+from palestra.store.schema import SCHEMA_VERSION, checkpoints, groups, metrics, nodes, runs, tasks, trajectories
+from palestra.types import Group, Trajectory
+
+STATUSES = ("running", "finished", "interrupted", "failed")
+KINDS = ("rollout", "sft", "rl", "eval")
+READ_AT_ONCE = 256
+"""Groups read in one query."""
+
+
+class Store:
+    """A store, open. Use it as a context manager; a call that returns has its effect on disk.
+
+    Every method raises StoreError, in one sentence, for what it cannot read or write.
+    """
+
+    def __init__(self, where: str, engine: Any) -> None:
+        self.where, self._engine = where, engine
+
+    @classmethod
+    def open(cls, where: str | Path, *, create: bool = False, max_mib: int | None = None) -> Self:
+        """Open the store at a path, or at a SQLAlchemy URL.
+
+        create   make it where there is none
+        max_mib  refuse to grow an SQLite file beyond this; writing then fails as on a full disk
+        """
+        if connect.is_url(where):
+            engine = connect.open_url(str(where))
+        else:
+            engine = connect.open_sqlite(Path(where), create=create, max_mib=max_mib)
+        store = cls(str(where), engine)
+        try:
+            with store._reading() as connection:
+                version = schema_version(connection)
+            if version != SCHEMA_VERSION:
+                with store._writing() as connection:
+                    migrate(connection)
+        except BaseException:
+            engine.dispose()
+            raise
+        return store
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # Runs
+
+    def begin_run(self, name: str, kind: str, config: Mapping[str, Any], *, parent: str | None = None) -> str:
+        """Begin a run and return its id: the name and eight random hexadecimal digits."""
+        if kind not in KINDS:
+            raise StoreError(f"run {name}: kind {kind!r} is unknown, {nearest(kind, KINDS)}")
+        run = f"{name}-{secrets.token_hex(4)}"
+        row = {"id": run, "name": name, "kind": kind, "status": "running", "created": time.time()}
+        with self._writing() as connection:
+            connection.execute(insert(runs).values(**row, parent=parent, config=json.dumps(dict(config), default=str)))
+        return run
+
+    def end_run(self, run: str, status: str) -> None:
+        """Set the run's status; "running" again when it resumes."""
+        if status not in STATUSES:
+            raise StoreError(f"run {run}: status {status!r} is unknown, {nearest(status, STATUSES)}")
+        with self._writing() as connection:
+            if not connection.execute(update(runs).where(runs.c.id == run).values(status=status)).rowcount:
+                raise StoreError(f"run {run}: there is no such run")
+
+    def runs(self) -> list[RunInfo]:
+        """All runs, oldest first."""
+        counted = (
+            select(groups.c.run, func.count().label("groups"), func.sum(groups.c.size).label("trajectories"))
+            .group_by(groups.c.run)
+            .subquery()
+        )
+        query = select(runs, counted.c.groups, counted.c.trajectories).outerjoin(counted, counted.c.run == runs.c.id)
+        with self._reading() as connection:
+            return [_run_info(row) for row in connection.execute(query.order_by(runs.c.seq)).mappings()]
+
+    def find_run(self, name_or_id: str) -> RunInfo:
+        """The run of that id, or the newest of that name."""
+        every = self.runs()
+        found = [run for run in every if name_or_id in (run.id, run.name)]
+        if not found:
+            known = {run.name for run in every}
+            raise StoreError(
+                f"store {self.where}: no run {name_or_id!r}; {nearest(name_or_id, known) if known else 'it has none'}"
+            )
+        return found[-1]
+
+    # Groups
+
+    def append(self, run: str, made: Sequence[Group]) -> None:
+        """Keep groups: all of them, on disk, when this returns; none when it raises.
+
+        A group that the store already has, equal in all but its seconds, is left as it is; one of the same id but
+        with other content is refused.
+        """
+        if not made:
+            return
+        fresh = {group.id: to_rows(group) for group in made}
+        with self._writing() as connection:
+            _require_run(connection, run)
+            for id, found in _hashes(connection, list(fresh)).items():
+                if fresh.pop(id).group["hash"] != found:
+                    raise StoreError(
+                        f"store {self.where}: group {id} is there already, with other content; ids are for ever"
+                    )
+            self._insert(connection, run, list(fresh.values()))
+
+    def _insert(self, connection: Connection, run: str, fresh: list[GroupRows]) -> None:
+        if not fresh:
+            return
+        task_ids = _keep_tasks(connection, [rows.task for rows in fresh])
+        seq = connection.execute(select(func.coalesce(func.max(groups.c.seq), 0))).scalar_one()
+        group_rows, node_rows, trajectory_rows = [], [], []
+        for at, rows in enumerate(fresh, start=seq + 1):
+            group_rows.append({**rows.group, "seq": at, "run": run, "task": task_ids[rows.task["hash"]]})
+            node_rows += [{**row, "group": at} for row in rows.nodes]
+            trajectory_rows += [{**row, "group": at} for row in rows.trajectories]
+        connection.execute(insert(groups), group_rows)
+        for table, rows_of in ((nodes, node_rows), (trajectories, trajectory_rows)):
+            if rows_of:
+                connection.execute(insert(table), rows_of)
+
+    def groups(
+        self, run: str, *, step: int | None = None, split: str | None = None, trained: bool | None = None
+    ) -> Iterator[Group]:
+        """The run's groups in the order of arrival; of one step, of one split, spent or not, where asked."""
+        query = select(groups.c.seq).where(groups.c.run == run).order_by(groups.c.seq)
+        if step is not None:
+            query = query.where(groups.c.step == step)
+        if split is not None:
+            query = query.join(tasks, tasks.c.id == groups.c.task).where(tasks.c.split == split)
+        if trained is not None:
+            query = query.where(groups.c.trained_step.is_not(None) if trained else groups.c.trained_step.is_(None))
+        with self._reading() as connection:
+            seqs = list(connection.execute(query).scalars())
+        for at in range(0, len(seqs), READ_AT_ONCE):
+            yield from self._read(seqs[at : at + READ_AT_ONCE])
+
+    def _read(self, seqs: Sequence[int]) -> list[Group]:
+        query = select(groups, tasks.c.body).join(tasks, tasks.c.id == groups.c.task).where(groups.c.seq.in_(seqs))
+        with self._reading() as connection:
+            heads = connection.execute(query.order_by(groups.c.seq)).mappings().all()
+            parts = {
+                table: _by_group(connection, table, order, seqs)
+                for table, order in ((nodes, nodes.c.node), (trajectories, trajectories.c.position))
+            }
+        return [
+            from_rows(
+                dict(head), head["body"], parts[nodes].get(head["seq"], []), parts[trajectories].get(head["seq"], [])
+            )
+            for head in heads
+        ]
+
+    def trajectory(self, id: str) -> Trajectory:
+        """The trajectory of that id, or the only one whose id begins so."""
+        t = trajectories.c
+        with self._reading() as connection:
+            query = select(t.id, t.group, t.position).where(t.id.startswith(id, autoescape=True)).limit(3)
+            found = connection.execute(query).all()
+        exact = [row for row in found if row.id == id] or found
+        if len(exact) != 1:
+            what = "more than one trajectory begins" if found else "no trajectory begins"
+            raise StoreError(f"store {self.where}: {what} with {id!r}; palestra store ls --run RUN lists them")
+        [group] = self._read([exact[0].group])
+        made: Trajectory = group.trajectories[exact[0].position]
+        return made
+
+    # Checkpoints and metrics
+
+    def commit_checkpoint(
+        self,
+        run: str,
+        step: int,
+        path: str,
+        sha256: str,
+        trained: Sequence[str] = (),
+        values: Mapping[str, float] | None = None,
+    ) -> None:
+        """Point the run at a checkpoint and mark the groups that it was ``trained`` on, in one transaction.
+
+        Raises StoreError, and changes nothing, where a group is unknown or spent already.
+        """
+        with self._writing() as connection:
+            _require_run(connection, run)
+            row = {"run": run, "step": step, "path": path, "sha256": sha256, "created": time.time()}
+            connection.execute(insert(checkpoints).values(**row))
+            for id in trained:
+                spend = update(groups).where(groups.c.id == id, groups.c.run == run, groups.c.trained_step.is_(None))
+                if connection.execute(spend.values(trained_step=step)).rowcount != 1:
+                    raise StoreError(
+                        f"run {run}: group {id} is unknown, or was trained on before; nothing was committed"
+                    )
+            if values:
+                _put_metrics(connection, run, step, values)
+
+    def checkpoints(self, run: str) -> list[Checkpoint]:
+        """The run's checkpoints, oldest first."""
+        c = checkpoints.c
+        query = select(c.step, c.path, c.sha256, c.created).where(c.run == run).order_by(c.seq)
+        with self._reading() as connection:
+            return [Checkpoint(*row) for row in connection.execute(query)]
+
+    def last_checkpoint(self, run: str) -> Checkpoint | None:
+        found = self.checkpoints(run)
+        return found[-1] if found else None
+
+    def add_metrics(self, run: str, step: int, values: Mapping[str, float]) -> None:
+        """Keep metrics of a step; a value of the same run, step and name is replaced, as a resumed run repeats steps.
+
+        A value that is not finite is left out: it measures nothing, and a database has no NaN.
+        """
+        with self._writing() as connection:
+            _require_run(connection, run)
+            _put_metrics(connection, run, step, values)
+
+    def metrics(self, run: str) -> list[tuple[int, dict[str, float]]]:
+        """(step, values) in the order of steps."""
+        m = metrics.c
+        found: dict[int, dict[str, float]] = {}
+        with self._reading() as connection:
+            query = select(m.step, m.name, m.value).where(m.run == run).order_by(m.step, m.name)
+            for step, name, value in connection.execute(query):
+                found.setdefault(step, {})[name] = value
+        return list(found.items())
+
+    # The whole
+
+    def counts(self, run: str | None = None) -> dict[str, int]:
+        """Runs, groups, trained_groups, trajectories (and by status), turns; tokens as referenced, and as stored."""
+        with self._reading() as connection:
+            return check.counts(connection, run)
+
+    def verify(self) -> list[str]:
+        """What is wrong with the store, in words; empty when all hashes, lengths, links and marks hold."""
+        with self._reading() as connection:
+            return check.problems(connection)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with connect.explained(self.where), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        # The option stands on the engine, as a transaction begins before a connection could be told.
+        with connect.explained(self.where), self._engine.execution_options(writes=True).begin() as connection:
+            yield connection
+
+
+def _run_info(row: Mapping[Any, Any]) -> RunInfo:
+    return RunInfo(
+        **{key: row[key] for key in ("id", "name", "kind", "status", "created", "parent")},
+        config=json.loads(row["config"]),
+        groups=row["groups"] or 0,
+        trajectories=row["trajectories"] or 0,
+    )
+
+
+def _require_run(connection: Connection, run: str) -> None:
+    if connection.execute(select(runs.c.seq).where(runs.c.id == run)).first() is None:
+        raise StoreError(f"run {run}: there is no such run; begin one first")
+
+
+def _hashes(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for at in range(0, len(ids), 500):
+        query = select(groups.c.id, groups.c.hash).where(groups.c.id.in_(ids[at : at + 500]))
+        found |= {row.id: row.hash for row in connection.execute(query)}
+    return found
+
+
+def _keep_tasks(connection: Connection, wanted: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The database's ids of tasks by hash; those that it lacks are added."""
+    by_hash = {row["hash"]: row for row in wanted}
+    known = _task_ids(connection, list(by_hash))
+    new = [row for hash, row in by_hash.items() if hash not in known]
+    if new:
+        connection.execute(insert(tasks), new)
+        known |= _task_ids(connection, [row["hash"] for row in new])
+    return known
+
+
+def _task_ids(connection: Connection, hashes: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for at in range(0, len(hashes), 500):
+        query = select(tasks.c.hash, tasks.c.id).where(tasks.c.hash.in_(hashes[at : at + 500]))
+        found |= {row.hash: row.id for row in connection.execute(query)}
+    return found
+
+
+def _by_group(connection: Connection, table: Any, order: Any, seqs: Sequence[int]) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    query = select(table).where(table.c.group.in_(seqs)).order_by(table.c.group, order)
+    for row in connection.execute(query).mappings():
+        found.setdefault(row["group"], []).append(row)
+    return found
+
+
+def _put_metrics(connection: Connection, run: str, step: int, values: Mapping[str, float]) -> None:
+    finite = {name: float(value) for name, value in values.items() if float("-inf") < value < float("inf")}
+    m = metrics.c
+    connection.execute(metrics.delete().where(m.run == run, m.step == step, m.name.in_(list(values))))
+    if finite:
+        rows = [{"run": run, "step": step, "name": name, "value": value} for name, value in finite.items()]
+        connection.execute(insert(metrics), rows)
