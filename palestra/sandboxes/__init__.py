@@ -1,4 +1,9 @@
-"""Isolated places to run commands. ``base`` is the contract; ``local`` isolates; ``process`` does not and says so."""
+"""Isolated places to run commands.
+
+``base`` is the contract; ``local`` isolates with bubblewrap, ``container`` with Docker or Podman, ``remote`` runs
+elsewhere through swe-rex; ``process`` isolates nothing and says so. ``pool`` keeps sandboxes ready; ``zygote`` forks an
+interpreter per call; ``conformance`` is what every back end must do.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,12 @@ from palestra.sandboxes.interpreters import python_mounts
 
 __all__ = ["BACKENDS", "ExecResult", "Limits", "Mount", "Sandbox", "Usage", "open_sandbox", "python_mounts"]
 
-BACKENDS = {"local": "LocalSandbox", "process": "ProcessSandbox"}
+BACKENDS = {
+    "local": "LocalSandbox",
+    "process": "ProcessSandbox",
+    "container": "ContainerSandbox",
+    "remote": "RemoteSandbox",
+}
 """Name -> class, in the module of that name."""
 
 

@@ -86,7 +86,7 @@ class SandboxPool:
         await self.close()
 
     async def fill(self) -> None:
-        """Have ``ready`` sandboxes waiting, as far as the pool's size lets it. Raises SandboxError where none starts."""
+        """Have ``ready`` sandboxes waiting, as far as the size lets it. Raises SandboxError where none starts."""
         while not self._closed and self._missing() > 0:
             self._making += 1
             try:
@@ -120,7 +120,7 @@ class SandboxPool:
                 await self._slots.acquire()
         except TimeoutError:
             raise SandboxError(
-                f"no sandbox came free in {timeout_s} s: all {self._size} are leased; enlarge the pool"
+                f"no sandbox came free in {timeout_s} s: all {self._size} are leased; enlarge it"
             ) from None
         finally:
             self._waiting -= 1

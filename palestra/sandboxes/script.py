@@ -8,11 +8,13 @@ ends, process 1 ends, and the kernel kills whatever is left in the namespace bef
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 
 from palestra.errors import SandboxError
+from palestra.sandboxes.base import Limits
 
 INIT = "n='\n'; IFS= read -r s || exit 125; eval \"$s\""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -36,16 +38,33 @@ def prelude(cwd: str, env: Mapping[str, str]) -> str:
     return "; ".join(parts)
 
 
-def command_line(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
-    """The line for ``argv``, newline included. Raises SandboxError where it cannot be a command."""
+def command_line(argv: Sequence[str], cwd: str, env: Mapping[str, str], *, limits: Limits | None = None) -> bytes:
+    """The line for ``argv``, newline included; with ``limits`` the shell sets them, where we cannot from outside.
+
+    Raises SandboxError where it cannot be a command."""
     if isinstance(argv, str) or not argv or not argv[0]:
         raise SandboxError(f"a command is a non-empty list of strings, got {argv!r}; name a program first")
     # The shell's own words ("Killed") must not mix with the command's: it talks to /dev/null, the command to fd 3.
     # A child, since process 1 ignores signals that it has no handler for; exec in it, so that no builtin is meant.
     # With no list after it, a shell may turn into its last command; the exit keeps that a child.
     run = f"(exec {' '.join(map(_quote, argv))}) 2>&3 3>&-"
-    line = f"{prelude(cwd, env)}; exec 3>&2 2>/dev/null; {run}; exit $?"
+    line = f"{prelude(cwd, env)}; {_ulimits(limits)}exec 3>&2 2>/dev/null; {run}; exit $?"
     return line.encode("utf-8", "surrogateescape") + b"\n"
+
+
+def _ulimits(limits: Limits | None) -> str:
+    """Limits in the shell's own words: -v in KiB, -f in blocks of 512 bytes; as in ``rlimits``."""
+    if limits is None:
+        return ""
+    values = {
+        "S -t": None if limits.cpu_s is None else math.ceil(limits.cpu_s),
+        "H -t": None if limits.cpu_s is None else math.ceil(limits.cpu_s) + 1,
+        "v": None if limits.memory_mib is None else limits.memory_mib << 10,
+        "f": None if limits.file_mib is None else limits.file_mib << 11,
+        "n": limits.open_files,
+        "c": 0,
+    }
+    return "".join(f"ulimit -{letter} {value} || exit 125; " for letter, value in values.items() if value is not None)
 
 
 def replacement(argv: Sequence[str], env: Mapping[str, str]) -> bytes:

@@ -7,18 +7,20 @@ import importlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from palestra.errors import PalestraError, SandboxError
 from palestra.sandboxes import BACKENDS, open_sandbox
 from palestra.sandboxes.base import Limits, Sandbox
 
-Capability = Literal["isolation", "snapshots", "sessions", "cgroups", "disk", "kills-all", "rlimits"]
+Capability = Literal[
+    "isolation", "snapshots", "sessions", "cgroups", "disk", "kills-all", "rlimits", "usage", "streams"
+]
 CAPABILITIES: dict[str, frozenset[Capability]] = {
-    "local": frozenset({"isolation", "snapshots", "sessions", "cgroups", "disk", "kills-all", "rlimits"}),
-    "process": frozenset({"rlimits"}),
-    "container": frozenset({"isolation", "kills-all"}),
-    "remote": frozenset(),
+    "local": frozenset(get_args(Capability)),
+    "process": frozenset({"rlimits", "usage", "streams"}),
+    "container": frozenset({"isolation", "kills-all", "rlimits", "streams"}),
+    "remote": frozenset({"rlimits"}),
 }
 QUICK = Limits(wall_s=10.0)
 
