@@ -12,7 +12,8 @@ from contextlib import contextmanager
 
 
 class PalestraError(Exception):
-    """Base of all. ``exit_code`` is what the command line exits with: 2 for wrong usage or input, 1 for "it is not so"."""
+    """Base of all. ``exit_code`` is what the command line exits with: 2 for wrong usage or input, 1 for "it is not
+    so"."""
 
     exit_code = 2
 

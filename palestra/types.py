@@ -6,7 +6,7 @@ serialisable with ``to_plain`` / ``from_plain``. This module imports nothing els
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -19,7 +19,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call as the model wrote it. ``arguments`` is the JSON text itself: re-serialising it would change tokens."""
+    """A tool call as the model wrote it. ``arguments`` is its JSON text: re-serialising would change tokens."""
 
     id: str
     name: str
@@ -141,7 +141,7 @@ class Unscored:
 
 
 class Status(StrEnum):
-    """How a rollout ended. Everything but FINISHED and TRUNCATED is an infrastructure fault, and is never trained on."""
+    """How a rollout ended. All but FINISHED and TRUNCATED are faults of the infrastructure, and never trained on."""
 
     FINISHED = "finished"
     TRUNCATED = "truncated"
@@ -197,18 +197,21 @@ T = TypeVar("T")
 
 
 @cache
-def _adapter(kind: Hashable) -> Any:
+def _adapter(kind: Any) -> Any:
     from pydantic import TypeAdapter  # here, not above: importing this module stays free of third parties
 
-    return TypeAdapter(kind)
+    adapter: Any = TypeAdapter
+    return adapter(kind)
 
 
 def to_plain(value: Any) -> Any:
     """A value of this module as JSON-ready plain data."""
-    return _adapter(type(value)).dump_python(value, mode="json")
+    kind: Any = type(value)
+    return _adapter(kind).dump_python(value, mode="json")
 
 
 def from_plain(kind: type[T], data: Any) -> T:
     """The inverse of ``to_plain``. Raises pydantic.ValidationError where ``data`` is not a ``kind``."""
-    result: T = _adapter(kind).validate_python(data)
+    key: Any = kind
+    result: T = _adapter(key).validate_python(data)
     return result

@@ -1,8 +1,8 @@
 """Aggregation: which weight each trained token has in the batch's loss, Σ weights·losses.
 
-Each is a frozen function is_trained_BT -> weights_BT of a *whole* batch. Computed once and then sliced, the weights make
-micro-batches sum to the batch exactly, whatever their number; no denominator ever depends on how the batch was cut.
-Without any trained token the weights are zeros.
+Each is a frozen function is_trained_BT -> weights_BT of a *whole* batch. Computed once and then sliced, the weights
+make micro-batches sum to the batch exactly, whatever their number; no denominator ever depends on how the batch was
+cut. Without any trained token the weights are zeros.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Credit: the rewards of a group to the advantages of its rollouts.
 
-Each is a frozen function rewards_G -> advantages_G, in float32. A group of one, or one whose rewards are all equal, carries
-no comparison: every function here returns zeros for it (other libraries return the raw reward for a group of one).
+Each is a frozen function rewards_G -> advantages_G, in float32. A group of one, or one whose rewards are all equal,
+carries no comparison: every function here returns zeros for it (other libraries return the raw reward for a group of
+one).
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class GroupZScore:
 
 @dataclass(frozen=True)
 class GroupCenter:
-    """A_i = r_i − mean(r): GRPO without the division, which weighs easy and hard tasks up (Dr. GRPO, arXiv:2503.20783)."""
+    """A_i = r_i − mean(r): GRPO without the division, which weighs easy and hard tasks up (Dr. GRPO,
+    arXiv:2503.20783)."""
 
     def __call__(self, rewards_G: Tensor) -> Tensor:
         rewards_G = checked(rewards_G)

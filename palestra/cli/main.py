@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from palestra.cli import doctor, env, eval, forge, gate, quickstart, rollout, sandbox, train, version
+from palestra.cli import doctor, env, eval, forge, gate, quickstart, rollout, sandbox, store, train, version
 from palestra.cli.common import fail
 from palestra.errors import PalestraError
 
@@ -25,6 +25,7 @@ app.command("version")(version.version)
 app.add_typer(env.app, name="env")
 app.add_typer(forge.app, name="forge")
 app.add_typer(gate.app, name="gate")
+app.add_typer(store.app, name="store")
 app.add_typer(sandbox.app, name="sandbox", help="Run commands in isolation, and check what isolates them.")
 
 

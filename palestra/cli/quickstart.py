@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -48,18 +48,18 @@ def quickstart(
     emit(as_json, summary(job, report), _text(summary(job, report)))
 
 
-def _text(result: dict[str, object]) -> str:
+def _text(result: dict[str, Any]) -> str:
     def share(name: str) -> str:
-        found: dict[str, float] = result[name]  # type: ignore[assignment]
+        found = result[name]
         return f"{found['acc']:.1%}  [{found['lo']:.1%}, {found['hi']:.1%}]"
 
-    seconds: dict[str, float] = result["seconds"]  # type: ignore[assignment]
+    phases = ", ".join(f"{name} {value:.0f}" for name, value in result["seconds"].items() if name != "total")
     return "\n".join(
         [
-            f"environments      {result['admitted']} admitted, {result['refused']} refused",
-            f"before RL         {share('warm')}  held-out greedy accuracy, 95 % interval",
-            f"after RL          {share('rl')}",
-            f"seconds           {seconds['total']:.0f}  ({', '.join(f'{k} {v:.0f}' for k, v in seconds.items() if k != 'total')})",
-            f"report            {result['report']}",
+            f"environments  {result['admitted']} admitted, {result['refused']} refused",
+            f"before RL     {share('warm')}  held-out greedy accuracy, 95 % interval",
+            f"after RL      {share('rl')}",
+            f"seconds       {result['seconds']['total']:.0f}  ({phases})",
+            f"report        {result['report']}",
         ]
     )

@@ -51,5 +51,6 @@ def rollout(
 
         report = asyncio.run(roll_out(name, envs, policy, opened, plan, on_rollout=tell))
     reward = "none scored" if report.reward is None else f"mean score {report.reward:.3f}"
-    text = f"{report.rollouts} rollouts, {reward}, {dict(report.statuses)}; palestra store ls --store {store} --run {report.run}"
+    look = f"palestra store ls --store {store} --run {report.run}"
+    text = f"{report.rollouts} rollouts, {reward}, {dict(report.statuses)}; {look}"
     emit(as_json, {**report.to_plain(), "store": str(store)}, text)

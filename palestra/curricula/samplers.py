@@ -1,4 +1,5 @@
-"""Samplers choose the next task. Their whole state is how many they have drawn, so that a resumed run goes on exactly."""
+"""Samplers choose the next task. Their whole state is how many they have drawn, so that a resumed run goes on
+exactly."""
 
 from __future__ import annotations
 

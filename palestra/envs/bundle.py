@@ -24,6 +24,8 @@ CERTIFICATE = "certificate.json"
 CASES = "tests/cases.jsonl"
 REQUIRED = ("task.toml", "instruction.md", "environment", "solution/solve.sh", "tests/test.sh")
 SCHEMA = 1
+FEWEST_CASES = 200
+"""A bundle with fewer cannot be judged, nor trained on without learning it by heart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,5 @@ def load_environment(path: Path, *, style: str = "bare", allow_uncertified: bool
     from palestra.envs.predict import PredictEnvironment
 
     facts = read_facts(path)
-    if not allow_uncertified:
-        read_certificate(path)
-    return PredictEnvironment(path, facts, content_hash(path), style)
+    sha256 = content_hash(path) if allow_uncertified else read_certificate(path)["bundle_sha256"]
+    return PredictEnvironment(path, facts, sha256, style)

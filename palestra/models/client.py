@@ -40,7 +40,8 @@ class Sampler(Protocol):
 class Policy(Protocol):
     """Something that answers: a model, or a script.
 
-    A model is its own sampler. A script has to know which task it answers, so every rollout asks ``bind`` for a sampler.
+    A model is its own sampler. A script has to know which task it answers, so every rollout asks ``bind`` for a
+    sampler.
     """
 
     @property

@@ -24,7 +24,7 @@ def load_policy(spec: str, *, seed: int = 0, threads: int | None = None) -> Poli
     native:tiny     a new tiny model with weights drawn from ``seed``
     native:PATH     a model saved in folder PATH
     """
-    kind, colon, rest = spec.partition(":")
+    kind, _, rest = spec.partition(":")
     if kind == "scripted" and rest:
         from palestra.models.scripted import scripted
 

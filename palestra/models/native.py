@@ -75,7 +75,8 @@ class NativePolicy:
     def _check(self, prompt: tuple[int, ...], n: int, params: SamplingParams) -> None:
         if not prompt or n < 1 or params.max_tokens < 1:
             raise ModelError(
-                f"{self.name}: a request needs a prompt, n >= 1 and max_tokens >= 1, got {len(prompt)}, {n}, {params.max_tokens}"
+                f"{self.name}: a request needs a prompt, n >= 1 and max_tokens >= 1, "
+                f"got {len(prompt)} tokens, {n}, {params.max_tokens}"
             )
         if self.context_tokens is not None and len(prompt) + params.max_tokens > self.context_tokens:
             raise ModelError(

@@ -5,9 +5,9 @@ two cores. A token's embedding is the sum of its own and, from tables of their o
 (its *window*): copying is what most code does to its input, and with the neighbours at hand one attention layer finds
 the place to copy from, where bytes alone need two layers and many times the training (measured in docs/lab.md).
 
-One set of weights serves three calls: ``forward`` (training, any attention mask), ``prefill`` and ``decode`` (generation
-with a key-value cache). Axes: B rows, T tokens, W window, P prompt tokens, G samples of one prompt, H heads, D width of a
-head, C channels, V vocabulary, L layers.
+One set of weights serves three calls: ``forward`` (training, any attention mask), ``prefill`` and ``decode``
+(generation with a key-value cache). Axes: B rows, T tokens, W window, P prompt tokens, G samples of one prompt, H
+heads, D width of a head, C channels, V vocabulary, L layers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The phases of the main job, each once: a phase's result is on disk before the next begins, so a killed job resumes.
 
-Every phase is the function that its own command calls. In the folder of a job: ``settings.json``, ``phases.json`` (results
-and seconds of the phases done), ``envs/``, ``palestra.db``, ``warm/``, ``rl/``, ``report.html``, ``report.json``.
+Every phase is the function that its own command calls. In the folder of a job: ``settings.json``, ``phases.json``
+(results and seconds of the phases done), ``envs/``, ``palestra.db``, ``warm/``, ``rl/``, ``report.html``,
+``report.json``.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from palestra.envs.bundle import load_environments
 from palestra.envs.base import Environment
+from palestra.envs.bundle import load_environments
 from palestra.errors import ForgeError, OutputError, StoreError
 from palestra.evals.runner import EvalPlan, evaluate
 from palestra.files import atomic_write

@@ -1,7 +1,7 @@
 """The report of a main job: report.json for programs, report.html for people.
 
-Everything that the seed fixes stands outside ``measured``; ``fingerprint`` is a hash of that part, so two runs of one seed on
-one machine can be compared at a glance.
+Everything that the seed fixes stands outside ``measured``; ``fingerprint`` is a hash of that part, so two runs of one
+seed on one machine can be compared at a glance.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Token trees: the turns of a group as segments that share prefixes, and back, token for token.
 
-A turn is two places in the tree: the end of its prompt and, further down, the end of its completion. A prompt that begins
-with what the tree already holds adds only what is new; where it differs, the tree forks at the first differing token. A
-completion is its own branch, unless an equal one (ids, log-probabilities and versions) hangs there already.
+A turn is two places in the tree: the end of its prompt and, further down, the end of its completion. A prompt that
+begins with what the tree already holds adds only what is new; where it differs, the tree forks at the first differing
+token. A completion is its own branch, unless an equal one (ids, log-probabilities and versions) hangs there already.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ ROOT = -1
 
 @dataclass
 class Node:
-    """A segment. ``logprobs`` and ``versions`` belong to sampled segments; log-probabilities may be missing there too."""
+    """A segment. ``logprobs`` and ``versions`` belong to sampled segments; log-probabilities may be missing there
+    too."""
 
     parent: int
     ids: tuple[int, ...]
@@ -28,7 +29,8 @@ class Node:
 
 @dataclass(frozen=True)
 class TurnRef:
-    """A turn as places in a tree: the last node of its prompt, the last of its completion (equal when that is empty)."""
+    """A turn as places in a tree: the last node of its prompt, the last of its completion (equal when that is
+    empty)."""
 
     prompt: int
     completion: int
@@ -109,7 +111,8 @@ class TokenTree:
         return len(self.nodes) - 1
 
     def _split(self, at: int, length: int) -> int:
-        """Cut node ``at`` after ``length`` tokens. It stays the lower part, as others may end there; returns the upper."""
+        """Cut node ``at`` after ``length`` tokens. It stays the lower part, as others may end there; returns the
+        upper."""
         low = self.nodes[at]
         high = Node(
             low.parent,

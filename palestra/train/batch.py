@@ -1,9 +1,9 @@
 """Groups to tensors: rollouts that share a prompt share its computation, forward and backward.
 
-A packed row holds one prompt and all its completions, one after the other. A completion sees the prompt and itself, never
-a sibling, and its positions continue the prompt's: each token's hidden state is the one that it would have alone. Rows of
-similar length are put together, so little is padding. Axes: R packed rows, S slots of a row, W window, B sampled sequences (one for
-each turn of each rollout), T sampled tokens.
+A packed row holds one prompt and all its completions, one after the other. A completion sees the prompt and itself,
+never a sibling, and its positions continue the prompt's: each token's hidden state is the one that it would have
+alone. Rows of similar length are put together, so little is padding. Axes: R packed rows, S slots of a row, W window,
+B sampled sequences (one for each turn of each rollout), T sampled tokens.
 """
 
 from __future__ import annotations

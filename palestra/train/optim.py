@@ -29,6 +29,15 @@ class OptimiserSettings(Config):
     clip: float = 1.0
 
 
+class SftOptimiser(OptimiserSettings):
+    """Muon, fast: training from nothing on clean targets."""
+
+    kind: Literal["muon", "adamw"] = "muon"
+    lr: float = 4e-3
+    warmup: int = 20
+    final: float = 0.5
+
+
 class Optimiser:
     """The optimisers of one model behind one step."""
 
@@ -54,7 +63,8 @@ class Optimiser:
         return rise * (1.0 - (1.0 - s.final) * step / max(1, self.steps))
 
     def step(self, step: int) -> float:
-        """Clip, step, clear; returns the gradient norm before clipping. TrainError when it is not finite: no step then."""
+        """Clip, step, clear; returns the gradient norm before clipping. TrainError when it is not finite: no step
+        then."""
         norm = float(nn.utils.clip_grad_norm_(self.parameters, self.settings.clip))
         if norm != norm or norm == float("inf"):
             raise TrainError(

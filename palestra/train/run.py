@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 import torch
 
-from palestra.errors import StoreError, TrainError
+from palestra.errors import TrainError
 from palestra.files import atomic_folder
 from palestra.models.load import load_native, save_model
 from palestra.models.native import NativePolicy
@@ -89,6 +88,6 @@ def _require_equal(stored: dict[str, Any], now: dict[str, Any], run: str) -> Non
     for key in sorted(stored.keys() | now.keys()):
         if stored.get(key) != now.get(key):
             raise TrainError(
-                f"run {run} cannot be resumed with another {key}: it began with {stored.get(key)!r}, got {now.get(key)!r}; "
-                "use the same settings, or start a new run without --resume"
+                f"run {run} cannot be resumed with another {key}: it began with {stored.get(key)!r}, "
+                f"got {now.get(key)!r}; use the same settings, or start a new run without --resume"
             )

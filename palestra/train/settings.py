@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from palestra.config import Config
-from palestra.train.optim import OptimiserSettings
+from palestra.train.optim import OptimiserSettings, SftOptimiser
 
 
 class SftSettings(Config):
@@ -22,7 +22,7 @@ class SftSettings(Config):
     steps: int = Field(400, ge=1)
     batch_size: int = Field(64, ge=1)
     checkpoint_every: int = Field(100, ge=1)
-    optimiser: OptimiserSettings = OptimiserSettings(kind="muon", lr=4e-3, matrix_lr=0.02, warmup=20)
+    optimiser: SftOptimiser = SftOptimiser()
 
 
 class RlSettings(Config):
@@ -45,7 +45,7 @@ class RlSettings(Config):
     reference_every: int = Field(5, ge=1)
     checkpoint_every: int = Field(10, ge=1)
     max_faults: float = Field(0.1, ge=0.0, le=1.0)
-    optimiser: OptimiserSettings = OptimiserSettings(kind="adamw", lr=3e-4, warmup=10)
+    optimiser: OptimiserSettings = OptimiserSettings()
 
 
 class TrainSettings(Config):

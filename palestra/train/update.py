@@ -63,7 +63,8 @@ def credit(algorithm: Recipe, groups: Sequence[Group]) -> Credited:
 
 
 def update(run: Run, algorithm: Recipe, groups: Sequence[Group], reference: TinyLM | None) -> dict[str, float]:
-    """Take one optimiser step on ``groups``; with a ``reference`` its KL is measured (and used, where the recipe says so).
+    """Take one optimiser step on ``groups``; with a ``reference`` its KL is measured (and used, where the recipe says
+    so).
 
     Returns the recipe's statistics and: loss, entropy (nats, mean over trained tokens), grad_norm, trained (share of
     sampled tokens that were trained on), groups_kept (share), and groups_<reason> for each reason to drop one (share).
