@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from palestra.envs.bundle import FEWEST_CASES
 from palestra.envs.splits import split_of
 from palestra.errors import BundleError
 from palestra.gate.config import GateConfig
 from palestra.gate.subject import Check, Subject
 from palestra.verify.inside.literals import NotPlain, same
 
-FEWEST = 200
 LEAK_LETTERS = 6
 
 
@@ -29,8 +29,8 @@ def files(subject: Subject, config: GateConfig) -> Check:
     stated = sum(subject.facts.splits.values())
     if stated != count:
         return Check("files", False, f"task.toml states {stated} cases, the file has {count}: forge the bundle again")
-    if count < FEWEST:
-        return Check("files", False, f"has {count} cases, at least {FEWEST} are needed: forge with more --cases")
+    if count < FEWEST_CASES:
+        return Check("files", False, f"has {count} cases, at least {FEWEST_CASES} are needed: forge with more --cases")
     if not (subject.path / "solution" / "source").is_dir():
         return Check("files", False, "has no solution/source, so that the reference cannot be run: forge it again")
     return Check("files", True, f"{count} distinct cases, every literal readable", facts={"cases": count})

@@ -1,8 +1,10 @@
 """palestra forge, and what it prints."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -62,6 +64,20 @@ def test_bad_input_is_one_sentence_and_two(source, arguments, told, tmp_path):
     assert ran.returncode == 2
     assert told in json.loads(ran.stdout)["error"] and len(ran.stderr.splitlines()) == 1
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["turn.py"]
+
+
+def test_an_interrupt_leaves_nothing(tmp_path):
+    (tmp_path / "slow.py").write_text("import time\ntime.sleep(1000)\n")
+    command = [sys.executable, "-m", "palestra.cli.main", "forge", "code", "./slow.py", "--out", "envs"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 20
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [entry.name for entry in tmp_path.iterdir() if "partial" in entry.name], "the forge never began"
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=20)
+    assert running.returncode != 0
+    assert [entry.name for entry in tmp_path.iterdir()] == ["slow.py"]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ class Function:
     module: str
     node: ast.FunctionDef
     source: str
-    file: Path
 
     @property
     def path(self) -> str:
@@ -40,7 +39,6 @@ class Source:
     """Every module of a package, parsed once."""
 
     def __init__(self, package: Package) -> None:
-        self.package = package
         self.trees: dict[str, ast.Module] = {}
         self.texts: dict[str, str] = {}
         self.files: dict[str, Path] = {}
@@ -60,9 +58,7 @@ class Source:
                 continue
             for name, (home, node) in sorted(self.public(module).items()):
                 if (home, node.name) not in found:
-                    found[home, node.name] = Function(
-                        f"{module}.{name}", module, node, self._text(home, node), self.files[home]
-                    )
+                    found[home, node.name] = Function(f"{module}.{name}", module, node, self._text(home, node))
         return sorted(found.values(), key=lambda function: function.symbol)
 
     def public(self, module: str, depth: int = 0) -> dict[str, tuple[str, ast.FunctionDef]]:

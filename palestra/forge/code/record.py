@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from palestra.envs.bundle import Case
+from palestra.envs.bundle import FEWEST_CASES, Case
 from palestra.envs.splits import split_of
 from palestra.errors import ForgeError
 from palestra.forge.code.budget import Budget
@@ -18,7 +18,6 @@ from palestra.forge.code.package import Package, entry_of
 from palestra.verify.calls import Result, Target, run_calls
 from palestra.verify.inside.literals import read_first, show
 
-FEWEST = 200
 MOST_DEPENDENCIES = 16
 PROBE = 240
 MOST_CALLS = 3.0
@@ -74,11 +73,10 @@ async def forge_function(package: Package, entries: tuple[str, ...], plan: Plan,
         seen += await _record(target, more, budget)
     iterates, cases = _cases(plan, seen, budget)
     chosen = choose(cases, budget.cases, seed)
-    if len(chosen) < FEWEST:
-        why = "most of its calls have one outcome, or return their first argument"
-        raise Refused(
-            f"gives fewer than {FEWEST} problems: {why if len(cases) >= FEWEST else 'its inputs allow no more'}"
-        )
+    if len(chosen) < FEWEST_CASES:
+        spread = "most of its calls have one outcome, or return their first argument"
+        why = spread if len(cases) >= FEWEST_CASES else "its inputs allow no more"
+        raise Refused(f"gives fewer than {FEWEST_CASES} problems: {why}")
     return Forged(package, function, iterates, tuple(chosen), tuple(sorted(seen.files)), seed, budget)
 
 
