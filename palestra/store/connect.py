@@ -18,7 +18,7 @@ HEADER = b"SQLite format 3\0"
 REASONS = {
     "file is not a database": "is no SQLite database; name another file, or restore it from a copy",
     "malformed": "is damaged; restore it from a copy (sqlite3's .recover saves what can be read)",
-    "disk is full": "cannot grow, as the disk (or its size limit) is full; free space and repeat, nothing half-done stays",
+    "disk is full": "cannot grow: the disk, or its size limit, is full; free space and repeat, nothing half-done stays",
     "disk I/O error": "cannot be read or written: the disk reports an error; check it, then run palestra store verify",
     "readonly": "is read-only; change its permissions, or copy it to where you may write",
     "unable to open": "cannot be opened or made here; check that the folder exists and that you may write in it",
