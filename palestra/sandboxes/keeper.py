@@ -27,7 +27,7 @@ from typing import Any
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_NOSUID, MS_NODEV, MS_REC, MS_SLAVE, MNT_DETACH = 2, 4, 1 << 14, 1 << 19, 2
 PACKET, MOST_FDS = 1 << 16, 16
-_IGNORED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # by us: programs start with the defaults
+_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # here; not in what we start
 Request = dict[str, Any]
 libc = ctypes.CDLL(None, use_errno=True)
 

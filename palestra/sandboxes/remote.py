@@ -2,7 +2,8 @@
 
 What stands between a command and that machine is whatever the server was started in: we can only say that it is
 remote. swe-rex has no stdin, no byte-exact output and no bound on it, so each command goes through a small script of
-ours on the other side. A command is killed with its process group; what leaves the group outlives it.
+ours on the other side. A command is killed with its process group; what leaves the group outlives it. The
+server hears nothing while it runs a command, so that a cancelled one is waited for, at most to its time-out.
 """
 
 from __future__ import annotations
@@ -34,11 +35,8 @@ _INSTEAD = "the remote back end has no {}; ask for the local back end"
 # $1 the workspace, $2 the request (a line and stdin), $3 seconds, $4 bytes kept.
 _RUN = """cd -- "$1" || exit 125
 t=$(mktemp -d) && mv -- "$2" "$t/i" || exit 125
-timeout -s KILL "$3" env -i /bin/sh -c "$5" <"$t/i" >"$t/o" 2>"$t/e" &
-echo $! >"$2.pid"
-wait $!
+timeout -s KILL "$3" env -i /bin/sh -c "$5" <"$t/i" >"$t/o" 2>"$t/e"
 c=$?
-rm -f "$2.pid"
 for f in o e; do wc -c <"$t/$f"; head -c "$4" "$t/$f" | base64 -w0; echo; done
 rm -rf "$t"
 exit $c"""
@@ -163,10 +161,11 @@ class RemoteSandbox:
         request = await self._put(line + stdin)
         started = time.perf_counter()
         words = (workspace, request, f"{limits.wall_s}", f"{limits.output_bytes}", script.INIT)
+        work = asyncio.ensure_future(self._sh(_RUN, *words, timeout_s=limits.wall_s))
         try:
-            code, said, _ = await self._sh(_RUN, *words, timeout_s=limits.wall_s)
+            code, said, _ = await asyncio.shield(work)
         except asyncio.CancelledError:
-            await asyncio.shield(self._sh('kill -KILL -- "-$(cat "$1.pid")"', request))
+            await asyncio.wait([work])
             raise
         wall = time.perf_counter() - started
         sizes_and_texts = said.split("\n")

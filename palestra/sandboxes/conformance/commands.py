@@ -130,7 +130,7 @@ async def commands_run_at_once(t: Trial) -> None:
     t.equal([result.stdout for result in results], [b"0\n", b"1\n", b"2\n", b"3\n"])
 
 
-@case()
+@case("cancels")
 async def cancelling_ends_the_command(t: Trial) -> None:
     """A cancelled exec has ended what it ran, and the sandbox is usable."""
     task = asyncio.ensure_future(t.sh("sleep 0.4; touch late"))

@@ -14,12 +14,12 @@ from palestra.sandboxes import BACKENDS, open_sandbox
 from palestra.sandboxes.base import Limits, Sandbox
 
 Capability = Literal[
-    "isolation", "snapshots", "sessions", "cgroups", "disk", "kills-all", "rlimits", "usage", "streams"
+    "isolation", "snapshots", "sessions", "cgroups", "disk", "kills-all", "rlimits", "usage", "streams", "cancels"
 ]
 CAPABILITIES: dict[str, frozenset[Capability]] = {
     "local": frozenset(get_args(Capability)),
-    "process": frozenset({"rlimits", "usage", "streams"}),
-    "container": frozenset({"isolation", "kills-all", "rlimits", "streams"}),
+    "process": frozenset({"rlimits", "usage", "streams", "cancels"}),
+    "container": frozenset({"isolation", "kills-all", "rlimits", "streams", "cancels"}),
     "remote": frozenset({"rlimits"}),
 }
 QUICK = Limits(wall_s=10.0)

@@ -1,0 +1,110 @@
+"""The container back end against exchanges recorded from a real engine, and against a real one where there is one."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_replay import replaying
+
+from palestra.errors import SandboxError
+from palestra.sandboxes import Limits, Mount
+from palestra.sandboxes.conformance import run
+from palestra.sandboxes.container import ContainerSandbox
+
+RECORDED = json.loads((Path(__file__).parent / "recorded" / "podman-4.3.1.json").read_text())
+ENGINE = "localhost/local/palestra-test:latest"
+
+
+@pytest.fixture
+def socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the replayed engine will listen; something must stand there when the back end looks for one."""
+    import socket as sockets
+
+    path = tmp_path / "engine.sock"
+    placeholder = sockets.socket(sockets.AF_UNIX)
+    placeholder.bind(str(path))
+    placeholder.close()
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+    return path
+
+
+def _answer(status: str, data: Any) -> str:
+    body = json.dumps(data).encode()
+    return base64.b64encode(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body).decode()
+
+
+async def test_the_recorded_life_of_a_container(socket: Path) -> None:
+    box = ContainerSandbox(None, (), Limits(wall_s=20), ENGINE)
+    async with replaying(socket, RECORDED[:13]) as asked:
+        async with box:
+            result = await box.exec(["sh", "-c", "cat; echo err >&2; exit 7"], stdin=b"words\n")
+            assert (result.exit_code, result.stdout, result.stderr) == (7, b"words\n", b"err\n")
+            late = await box.exec(["sleep", "30"], limits=Limits(wall_s=0.2))
+            assert (late.timed_out, late.exit_code, late.limits_hit) == (True, -9, ("wall_s",))
+    # The very requests that the engine was recorded answering, in that order, to the end.
+    assert [turn["request"] for turn in asked] == [turn["expected"] for turn in asked]
+    assert len(asked) == 13 and asked[-1]["request"].startswith("DELETE ")
+
+
+async def test_the_container_is_asked_for_with_every_protection(socket: Path) -> None:
+    hidden = Mount(Path("/usr/share"), mask=True)
+    box = ContainerSandbox(None, (Mount(Path("/usr/lib")), hidden), Limits(memory_mib=64, processes=9), ENGINE)
+    async with replaying(socket, RECORDED[:2]) as asked:
+        await box.start()
+    host = asked[0]["body"]["HostConfig"]
+    assert (host["NetworkMode"], host["CapDrop"], host["SecurityOpt"]) == ("none", ["ALL"], ["no-new-privileges"])
+    assert (host["Memory"], host["MemorySwap"], host["PidsLimit"]) == (64 << 20, 64 << 20, 9)
+    assert host["ReadonlyRootfs"] is True
+    assert "/usr/lib:/usr/lib:ro" in host["Binds"] and host["Tmpfs"]["/usr/share"] == "ro"
+    assert asked[0]["body"]["User"] == f"{os.getuid()}:{os.getgid()}"
+
+
+async def test_the_engines_refusal_is_told_in_its_words(socket: Path) -> None:
+    refused = [exchange for exchange in RECORDED if exchange["request"].startswith("POST /v1.41/containers/create")][-1]
+    box = ContainerSandbox(None, (), Limits(), "localhost/no-such-image:none")
+    async with replaying(socket, [refused]):
+        with pytest.raises(SandboxError, match=r"refused POST /containers/create: 404 .*image"):
+            await box.exec(["true"])
+    await box.close()
+
+
+async def test_an_engine_that_breaks_off_is_a_sandbox_error(socket: Path) -> None:
+    box = ContainerSandbox(None, (), Limits(), ENGINE)
+    broken = base64.b64encode(b"HTTP/1.1 201 Created\r\nContent-Length: 500\r\n\r\n{").decode()
+    async with replaying(socket, [{"request": "", "answer": broken}]):
+        with pytest.raises(SandboxError, match="broke off"):
+            await box.exec(["true"])
+    await box.close()
+
+
+async def test_a_container_that_cannot_be_wiped_is_restarted(socket: Path) -> None:
+    fork_refused = {"request": "", "answer": _answer("500 Internal Server Error", {"message": "no more processes"})}
+    restarted = {"request": "", "answer": _answer("204 No Content", {})}
+    exchanges = [*RECORDED[:4], fork_refused, restarted, RECORDED[6]]
+    async with replaying(socket, exchanges) as asked:
+        box = ContainerSandbox(None, (), Limits(wall_s=5), ENGINE)
+        await box.exec(["sh", "-c", "exit 7"])
+    assert "/restart?t=0" in asked[5]["request"]
+    await box.close()
+
+
+def test_no_engine_names_the_command_that_starts_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such.sock")
+    with pytest.raises(SandboxError, match=r"no engine listens at /no/such\.sock; start one: systemctl start docker"):
+        ContainerSandbox(None, (), Limits())
+    monkeypatch.setenv("DOCKER_HOST", "tcp://1.2.3.4:2375")
+    with pytest.raises(SandboxError, match="only unix:// is supported"):
+        ContainerSandbox(None, (), Limits())
+
+
+async def test_the_conformance_suite_on_a_real_engine() -> None:
+    image = os.environ.get("PALESTRA_TEST_IMAGE")
+    if image is None:
+        pytest.skip("PALESTRA_TEST_IMAGE names no image, so no container engine is tried")
+    report = await run("container", open=lambda: ContainerSandbox(None, (), Limits(), image))
+    assert [verdict for verdict in report.verdicts if verdict.status == "failed"] == []
