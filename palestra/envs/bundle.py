@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from palestra.envs.base import Environment
-from palestra.errors import BundleError, GateError
+from palestra.errors import BundleError, GateError, boundary
 
 CERTIFICATE = "certificate.json"
 CASES = "tests/cases.jsonl"
@@ -136,11 +136,12 @@ def read_cases(path: Path) -> tuple[Case, ...]:
 def content_hash(path: Path) -> str:
     """SHA-256 over every file of the bundle but the certificate, in order of path: path, executable bit, size, bytes.
 
-    A link is refused (BundleError): what it points to is not part of the bundle."""
+    Raises BundleError on a link (what it points to is not part of the bundle) and on a file that cannot be read."""
     digest = hashlib.sha256(b"palestra bundle 1\n")
     for name, file in sorted(_files(path)):
-        data = file.read_bytes()
-        executable = "x" if os.stat(file).st_mode & 0o100 else "-"
+        with boundary(BundleError, "a file of the bundle cannot be read:"):
+            data = file.read_bytes()
+            executable = "x" if os.stat(file).st_mode & 0o100 else "-"
         digest.update(f"{name}\0{executable}\0{len(data)}\0".encode("utf-8", "surrogateescape"))
         digest.update(data)
     return digest.hexdigest()

@@ -98,6 +98,15 @@ def test_a_link_is_refused(bundle):
         content_hash(bundle)
 
 
+def test_a_file_that_cannot_be_read_is_named(bundle, monkeypatch):
+    def unreadable(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", unreadable)
+    with pytest.raises(BundleError, match=r"cannot be read.*Permission denied"):
+        content_hash(bundle)
+
+
 def test_loading_needs_a_certificate_about_these_bytes(bundle):
     with pytest.raises(GateError, match=r"no certificate.*palestra gate check"):
         load_environment(bundle)

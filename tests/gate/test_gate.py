@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from palestra.envs.bundle import content_hash, load_environment, read_cases
-from palestra.errors import BundleError, GateError
+from palestra.errors import BundleError, GateError, OutputError
 from palestra.forge.code import forge_code
 from palestra.gate import GateConfig, check, verify
 
@@ -256,6 +256,17 @@ def test_what_is_no_bundle(bundle, tmp_path):
     assert report.verdict == "refused" and "solve.sh missing" in report.reason
     with pytest.raises(BundleError, match="no such folder"):
         check([tmp_path / "absent"])
+
+
+def test_a_full_disk_leaves_no_half_certificate(bundle, monkeypatch):
+    def full(self, target):
+        raise OSError(28, "No space left on device", str(target))
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    with pytest.raises(OutputError, match=r"certificate cannot be written.*No space left on device"):
+        check([bundle])
+    assert [entry.name for entry in bundle.parent.iterdir()] == ["shop.tag"]
+    assert not (bundle / "certificate.json").exists()
 
 
 def test_progress_and_order_over_a_folder(forged, tmp_path):
