@@ -28,6 +28,7 @@ from typing import Any, Literal, Self
 from palestra.errors import SandboxError
 from palestra.sandboxes import pump, rlimits, script
 from palestra.sandboxes.base import LimitName, Limits, Mount, StreamName, Usage
+from palestra.sandboxes.cgroups import Account
 from palestra.sandboxes.interpreters import probe, python_mounts
 from palestra.sandboxes.local import LocalSandbox
 from palestra.sandboxes.results import exit_code
@@ -88,6 +89,7 @@ class Zygote:
         self._link: socket.socket | None = None
         self.version: tuple[int, ...] = ()
         self.calls = 0
+        self._account: Account | None = None
 
     async def start(self) -> Self:
         """Raises SandboxError, with what the interpreter said, where it does not come up."""
@@ -160,7 +162,6 @@ class Zygote:
                 os.close(theirs)
             timer = asyncio.get_running_loop().call_later(limits.wall_s, self._expire)
             watch = self._box.watch(self._init, limits, self._expire)
-            before = self._box.account()
             try:
                 end = await self._hear(self._link)
             finally:
@@ -177,11 +178,18 @@ class Zygote:
                 reader.stop()
         await self._clean()
         hit = list(watch.hit) if watch else []
-        after = self._box.account()
-        if before and after:
-            hit += ["memory_mib"] if after.memory_kills > before.memory_kills else []
-            hit += ["processes"] if after.process_refusals > before.process_refusals else []
+        if end["status"] or end["survivors"]:  # a call that ended well and alone met no limit of all together
+            hit += self._met()
         return _reply(end, readers, nonce, hit, time.perf_counter() - started)
+
+    def _met(self) -> list[LimitName]:
+        """The limits of all together that were met since this was last asked."""
+        before, self._account = self._account, self._box.account()
+        hit: list[LimitName] = []
+        if self._account is not None:
+            hit += ["memory_mib"] if self._account.memory_kills > (before.memory_kills if before else 0) else []
+            hit += ["processes"] if self._account.process_refusals > (before.process_refusals if before else 0) else []
+        return hit
 
     def _expire(self) -> None:
         if self._link is not None:
