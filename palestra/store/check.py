@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from palestra.store.columns import unpack
-from palestra.store.rows import add_hashes, digest, group_hash
-from palestra.store.schema import groups, nodes, runs, tasks, trajectories
+from palestra.store.columns import expand, unpack
+from palestra.store.rows import ARRAYS, digest, group_hash, node_hashes, packed_row
+from palestra.store.schema import checkpoints, groups, nodes, runs, tasks, trajectories
 from palestra.store.tree import ROOT
 
 
@@ -23,14 +23,13 @@ def counts(connection: Connection, run: str | None) -> dict[str, int]:
         return int(connection.execute(query).scalar() or 0)
 
     by_status = connection.execute(select(t.status, func.count()).where(*in_run).group_by(t.status)).all()
-    turns = connection.execute(select(t.turns).where(*in_run)).scalars()
     return {
         "runs": one(select(func.count()).select_from(runs)) if run is None else 1,
         "groups": one(select(func.count()).select_from(groups).where(*of_run)),
         "trained_groups": one(select(func.count()).select_from(groups).where(g.trained_step.is_not(None), *of_run)),
         "trajectories": sum(count for _, count in by_status),
         **{f"trajectories_{status}": count for status, count in by_status},
-        "turns": sum(len(json.loads(found)) for found in turns),
+        "turns": one(select(func.sum(t.turn_count)).where(*in_run)),
         "tokens": one(select(func.sum(t.tokens)).where(*in_run)),
         "tokens_stored": one(select(func.sum(n.count)).where(n.group == g.seq, *of_run)),
     }
@@ -38,6 +37,8 @@ def counts(connection: Connection, run: str | None) -> dict[str, int]:
 
 def problems(connection: Connection) -> list[str]:
     """Everything that does not hold, in words."""
+    if broken := _file_problems(connection):
+        return broken  # a file whose pages are wrong makes every other finding doubtful
     found = [f"task {row.id}: its content is not what its hash says" for row in _changed_tasks(connection)]
     heads = select(groups, tasks.c.hash.label("task_hash")).outerjoin(tasks, tasks.c.id == groups.c.task)
     for head in connection.execute(heads.order_by(groups.c.seq)).mappings().all():
@@ -49,8 +50,25 @@ def problems(connection: Connection) -> list[str]:
     lost = (
         select(nodes.c.group).outerjoin(groups, groups.c.seq == nodes.c.group).where(groups.c.seq.is_(None)).distinct()
     )
-    return found + [
-        f"token nodes of group number {seq}: belong to no group" for seq in connection.execute(lost).scalars()
+    found += [f"token nodes of group number {seq}: belong to no group" for seq in connection.execute(lost).scalars()]
+    return found + _mark_problems(connection)
+
+
+def _file_problems(connection: Connection) -> list[str]:
+    if connection.dialect.name != "sqlite":
+        return []
+    told = connection.exec_driver_sql("PRAGMA quick_check(5)").scalars().all()
+    return [] if list(told) == ["ok"] else [f"file: {line}" for line in told]
+
+
+def _mark_problems(connection: Connection) -> list[str]:
+    """A mark is written with the checkpoint that contains the group: one without the other was not written by us."""
+    g, c = groups.c, checkpoints.c
+    pointer = select(c.seq).where(c.run == g.run, c.step == g.trained_step).exists()
+    unbacked = select(g.id, g.trained_step).where(g.trained_step.is_not(None), ~pointer).order_by(g.seq)
+    return [
+        f"group {row.id}: is marked as trained on at step {row.trained_step}, and its run has no such checkpoint"
+        for row in connection.execute(unbacked)
     ]
 
 
@@ -78,41 +96,50 @@ def _group_problems(connection: Connection, head: dict[str, Any]) -> list[str]:
 
 def _tree_problems(own: Sequence[dict[str, Any]], made: Sequence[dict[str, Any]]) -> list[str]:
     found = []
-    known = {row["node"] for row in own}
+    known = {row["node"] for row in own} | {ROOT}
     parents = {row["node"]: row["parent"] for row in own}
     for row in own:
-        if row["parent"] != ROOT and row["parent"] not in known:
+        if row["parent"] not in known:
             found.append(f"token node {row['node']} hangs on node {row['parent']}, which is missing")
-        for column in ("ids", "logprobs", "versions"):
-            if row[column] is not None and _length(row[column]) != row["count"]:
-                found.append(f"token node {row['node']}: {column} are not {row['count']} values")
+        found += [f"token node {row['node']}: {column} {wrong}" for column, wrong in _damage(row)]
     for row in made:
-        for prompt, completion, _ in json.loads(row["turns"]):
-            if not {prompt, completion} <= known:
-                found.append(f"trajectory {row['id']}: a turn ends on a token node that is missing")
+        refs = _refs(row["turns"])
+        if refs is None or len(refs) != row["turn_count"]:
+            found.append(f"trajectory {row['id']}: its turns cannot be read")
+        elif not {node for prompt, completion, _ in refs for node in (prompt, completion)} <= known:
+            found.append(f"trajectory {row['id']}: a turn ends on a token node that is missing")
     return found or [f"token node {node} is its own ancestor" for node in parents if _is_circular(node, parents)]
 
 
 def _hash_problems(
     name: str, head: dict[str, Any], own: Sequence[dict[str, Any]], made: Sequence[dict[str, Any]]
 ) -> list[str]:
-    stored = [row["hash"] for row in own]
-    add_hashes(own)
     found = [
         f"{name}: token node {row['node']} is not what its hash says"
-        for row, was in zip(own, stored, strict=True)
-        if row["hash"] != was
+        for row, hash in zip(own, node_hashes([packed_row(row) for row in own]), strict=True)
+        if row["hash"] != hash
     ]
     if not found and group_hash(head["task_hash"], head["step"], made, own) != head["hash"]:
         found.append(f"{name}: its trajectories are not what its hash says")
     return found
 
 
-def _length(data: bytes) -> int:
+def _damage(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for column in ARRAYS:
+        if row[column] is not None:
+            try:
+                unpack(expand(row[column]), row["count"])
+            except ValueError as error:
+                yield column, str(error)
+
+
+def _refs(text: str) -> list[list[Any]] | None:
     try:
-        return len(unpack(data))
-    except Exception:  # whatever a damaged column raises, it has no length
-        return -1
+        refs = json.loads(text)
+    except ValueError:
+        return None
+    is_whole = isinstance(refs, list) and all(isinstance(ref, list) and len(ref) == 3 for ref in refs)
+    return refs if is_whole else None
 
 
 def _is_circular(node: int, parents: dict[int, int]) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from palestra.errors import StoreError
@@ -15,6 +16,8 @@ from palestra.errors import StoreError
 BUSY_S = 30.0
 """How long a writer waits for another before it gives up."""
 HEADER = b"SQLite format 3\0"
+NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ncpfs", "fuse.sshfs", "fuse.s3fs", "fuse.glusterfs")
+"""File systems on which SQLite's locks and shared memory do not hold between machines."""
 REASONS = {
     "file is not a database": "is no SQLite database; name another file, or restore it from a copy",
     "malformed": "is damaged; restore it from a copy (sqlite3's .recover saves what can be read)",
@@ -22,8 +25,9 @@ REASONS = {
     "disk I/O error": "cannot be read or written: the disk reports an error; check it, then run palestra store verify",
     "readonly": "is read-only; change its permissions, or copy it to where you may write",
     "unable to open": "cannot be opened or made here; check that the folder exists and that you may write in it",
-    "locked": f"was locked by another writer for {BUSY_S:.0f} s; wait for it to end, or end it",
+    "locked": "stayed locked by another writer; wait for it to end, or end it, and repeat",
     "no such column": "has tables of another shape than this Palestra's; name another file",
+    "no such table": "has tables of another shape than this Palestra's; name another file",
 }
 
 
@@ -31,7 +35,24 @@ def is_url(where: str | Path) -> bool:
     return isinstance(where, str) and "://" in where
 
 
-def open_sqlite(path: Path, *, create: bool, max_mib: int | None) -> Engine:
+def open_database(where: str | Path, *, create: bool, max_mib: int | None, busy_s: float) -> Engine:
+    """An engine on an SQLite file (a path, or sqlite:///PATH) or on what another SQLAlchemy URL names."""
+    if not is_url(where):
+        return open_sqlite(Path(where), create=create, max_mib=max_mib, busy_s=busy_s)
+    try:
+        url = make_url(str(where))
+    except SQLAlchemyError as error:
+        raise StoreError(f"store {str(where)!r}: is no database URL: {error}; name a file, or sqlite:///FILE") from None
+    if url.get_backend_name() != "sqlite":
+        return open_url(url)
+    if not url.database or url.database == ":memory:":
+        raise StoreError(
+            f"store {str(where)!r}: a store must outlive its process; name a file, as sqlite:///palestra.db"
+        )
+    return open_sqlite(Path(url.database), create=create, max_mib=max_mib, busy_s=busy_s)
+
+
+def open_sqlite(path: Path, *, create: bool, max_mib: int | None, busy_s: float) -> Engine:
     """An engine on the SQLite file at ``path``. StoreError where there is none (unless ``create``) or it is none."""
     if path.is_dir():
         raise StoreError(f"store {path}: is a folder; name a file, as {path / 'palestra.db'}")
@@ -40,9 +61,13 @@ def open_sqlite(path: Path, *, create: bool, max_mib: int | None) -> Engine:
             raise StoreError(f"store {path}: no such file; a rollout makes one, or name another with --store")
         if not path.parent.is_dir():
             raise StoreError(f"store {path}: the folder {path.parent} does not exist; make it first")
-    elif (head := _head(path)) and head != HEADER:
+    elif not (head := _head(path)) and not create:
+        raise StoreError(f"store {path}: is an empty file, so nothing was ever kept in it; remove it, or name another")
+    elif head and head != HEADER:
         raise StoreError(f"store {path}: {REASONS['file is not a database']}")
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_S, "check_same_thread": False})
+    refuse_network(path)
+    url = URL.create("sqlite", database=str(path))
+    engine = create_engine(url, connect_args={"timeout": busy_s, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:
@@ -64,12 +89,42 @@ def open_sqlite(path: Path, *, create: bool, max_mib: int | None) -> Engine:
     return engine
 
 
-def open_url(url: str) -> Engine:
+def open_url(url: URL) -> Engine:
     """An engine on any database that SQLAlchemy reaches by ``url``."""
     try:
         return create_engine(url)
-    except (SQLAlchemyError, ModuleNotFoundError) as error:
-        raise StoreError(f"store {url!r}: cannot be reached: {error}") from None
+    except ModuleNotFoundError as error:
+        raise StoreError(f"store {url}: its driver is not installed: {error}; pip install {error.name}") from None
+    except SQLAlchemyError as error:
+        raise StoreError(f"store {url}: cannot be reached: {error}; name a file, or another URL") from None
+
+
+def refuse_network(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> None:
+    """Raises StoreError where ``path`` lies on a network file system; passes where that cannot be told."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return  # no such list on this system
+    kind = file_system(path.resolve(), lines)
+    if kind in NETWORK:
+        raise StoreError(
+            f"store {path}: lies on a network folder ({kind}), where two writers would damage an SQLite file; "
+            "put it on a local disk, or name a PostgreSQL database by its URL"
+        )
+
+
+def file_system(path: Path, mountinfo: Sequence[str]) -> str:
+    """The type of the file system that holds ``path``: that of the longest mount point above it, the last if several.
+
+    A line of mountinfo: id parent device root MOUNT-POINT options… - TYPE source options; a space is \\040.
+    """
+    longest, kind = -1, ""
+    for line in mountinfo:
+        before, _, after = line.partition(" - ")
+        point = Path(before.split()[4].replace("\\040", " "))
+        if path.is_relative_to(point) and len(point.parts) >= longest:
+            longest, kind = len(point.parts), after.split()[0]
+    return kind
 
 
 @contextmanager
@@ -79,11 +134,9 @@ def explained(where: str) -> Iterator[None]:
         yield
     except StoreError as error:
         message = str(error)
-        raise StoreError(
-            message if message.startswith(("store ", "run ", "rollout ")) else f"store {where}: {message}"
-        ) from None
-    except DBAPIError as error:
-        told = str(error.orig)
+        raise StoreError(message if message.startswith("store ") else f"store {where}: {message}") from None
+    except (DBAPIError, sqlite3.Error) as error:  # the second from our own PRAGMAs, which SQLAlchemy does not wrap
+        told = str(error.orig if isinstance(error, DBAPIError) else error)
         reason = next((reason for key, reason in REASONS.items() if key in told), f"failed: {told}")
         raise StoreError(f"store {where}: {reason}") from error
 

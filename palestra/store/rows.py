@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from palestra.errors import StoreError
-from palestra.store.columns import pack_floats, pack_ints, unpack
+from palestra.store.columns import expand, pack_floats, pack_ints, squeeze, unpack
 from palestra.store.tree import ROOT, Node, TokenTree, TurnRef
 from palestra.types import Group, Message, Score, Status, Task, ToolCall, Trajectory, Unscored
 
 Row = Mapping[str, Any]
+ARRAYS = ("ids", "logprobs", "versions")
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,12 @@ class GroupRows:
 def to_rows(group: Group) -> GroupRows:
     """Raises StoreError for a group that contradicts itself."""
     tree = TokenTree()
-    rows = [_trajectory_row(at, trajectory, tree, group) for at, trajectory in enumerate(group.trajectories)]
-    nodes = node_rows(tree)
-    body = dump(task_plain(group.task))
+    try:
+        rows = [_trajectory_row(at, trajectory, tree, group) for at, trajectory in enumerate(group.trajectories)]
+        nodes = node_rows(tree)
+        body = _task_body(group.task)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"group {group.id}: cannot be stored as it is: {error}") from None
     task = {"hash": digest(body).hex(), "env": group.task.env, "split": group.task.split, "body": body}
     row = {
         "id": group.id,
@@ -99,12 +103,20 @@ def node_rows(tree: TokenTree) -> list[dict[str, Any]]:
         }
         for at, node in enumerate(tree.nodes)
     ]
-    add_hashes(rows)
+    for row, hash in zip(rows, node_hashes(rows), strict=True):
+        row["hash"] = hash
+        for column in ARRAYS:
+            row[column] = None if row[column] is None else squeeze(row[column])
     return rows
 
 
-def add_hashes(rows: Sequence[dict[str, Any]]) -> None:
-    """Set each node row's ``hash``: over its own columns and its parent's hash, so it names the whole path."""
+def packed_row(row: Row) -> dict[str, Any]:
+    """A stored node row with its arrays packed again. Raises ValueError where one is damaged."""
+    return {**row, **{column: None if row[column] is None else expand(row[column]) for column in ARRAYS}}
+
+
+def node_hashes(rows: Sequence[Row]) -> list[bytes]:
+    """Of each packed node row: over its own columns and its parent's hash, so it names the whole path."""
     done: dict[int, bytes] = {ROOT: b""}
     by_node = {row["node"]: row for row in rows}
     for row in rows:
@@ -112,30 +124,26 @@ def add_hashes(rows: Sequence[dict[str, Any]]) -> None:
         while chain[-1]["parent"] not in done:  # a split puts a parent after its child
             chain.append(by_node[chain[-1]["parent"]])
         for link in reversed(chain):
-            parts = (done[link["parent"]], link["ids"], link["logprobs"] or b"", link["versions"] or b"")
-            done[link["node"]] = link["hash"] = digest(bytes([link["is_sampled"]]), *parts)
+            kinds = bytes([link["is_sampled"], link["logprobs"] is not None, link["versions"] is not None])
+            parts = (kinds, link["ids"], link["logprobs"] or b"", link["versions"] or b"")
+            done[link["node"]] = digest(done[link["parent"]], *parts)
+    return [done[row["node"]] for row in rows]
 
 
 def tree_of(nodes: Sequence[Row]) -> TokenTree:
-    """The tree of node rows, which must be in the order of ``node``."""
+    """The tree of stored node rows, which must be in the order of ``node``. Raises ValueError for damaged ones."""
     tree = TokenTree()
-    for row in nodes:
-        logprobs, versions = row["logprobs"], row["versions"]
-        tree.nodes.append(
-            Node(
-                row["parent"],
-                unpack(row["ids"]),  # type: ignore[arg-type]
-                bool(row["is_sampled"]),
-                None if logprobs is None else unpack(logprobs),
-                None if versions is None else unpack(versions),  # type: ignore[arg-type]
-            )
+    for row in map(packed_row, nodes):
+        ids, logprobs, versions = (
+            None if row[column] is None else unpack(row[column], row["count"]) for column in ARRAYS
         )
+        tree.nodes.append(Node(row["parent"], ids, bool(row["is_sampled"]), logprobs, versions))  # type: ignore[arg-type]
     return tree
 
 
 def group_hash(task_hash: str, step: int, trajectories: Sequence[Row], nodes: Sequence[Row]) -> str:
     """Over everything that reading the group gives back, the seconds left out."""
-    kept = ("id", "position", "index", "status", "score", "error", "transcript", "turns")
+    kept = ("id", "position", "index", "status", "score", "error", "transcript", "turns", "tokens", "turn_count")
     told = dump([task_hash, step, [[row[key] for key in kept] for row in trajectories]])
     return digest(told, *(row["hash"] for row in nodes)).hex()
 
@@ -146,7 +154,7 @@ def _trajectory_row(position: int, trajectory: Trajectory, tree: TokenTree, grou
     try:
         refs = tree.add(trajectory.turns)
     except ValueError as error:
-        raise StoreError(f"rollout {trajectory.id}: {error}") from None
+        raise ValueError(f"rollout {trajectory.id}: {error}") from None
     return {
         "id": trajectory.id,
         "position": position,
@@ -158,8 +166,23 @@ def _trajectory_row(position: int, trajectory: Trajectory, tree: TokenTree, grou
         "seconds": trajectory.seconds,
         "transcript": dump([_message_plain(message) for message in trajectory.transcript]),
         "turns": dump([[ref.prompt, ref.completion, ref.finish_reason] for ref in refs]),
+        "turn_count": len(refs),
         "tokens": sum(len(turn.prompt_ids) + len(turn.completion.ids) for turn in trajectory.turns),
     }
+
+
+def _task_body(task: Task) -> str:
+    """Raises ValueError for facts that JSON would change: what is read must equal what was appended."""
+    plain = task_plain(task)
+    body = dump(plain)
+    back = json.loads(body)
+    if back != plain:
+        changed = sorted(key for key, value in plain["facts"].items() if back["facts"].get(key) != value)
+        raise ValueError(
+            f"the facts of task {task.id} are no plain JSON data (see {', '.join(map(repr, changed)) or 'its keys'}); "
+            "use lists for tuples and strings for keys"
+        )
+    return body
 
 
 def task_plain(task: Task) -> dict[str, Any]:

@@ -76,6 +76,7 @@ trajectories = Table(
     Column("seconds", Float, nullable=False),
     Column("transcript", Text, nullable=False),  # JSON
     Column("turns", Text, nullable=False),  # JSON: [[prompt leaf, completion leaf, finish reason], …]
+    Column("turn_count", Integer, nullable=False),
     Column("tokens", Integer, nullable=False),  # referenced: prompts and completions of all turns
 )
 

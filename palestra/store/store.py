@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +24,8 @@ STATUSES = ("running", "finished", "interrupted", "failed")
 KINDS = ("rollout", "sft", "rl", "eval")
 READ_AT_ONCE = 256
 """Groups read in one query."""
+IDS_AT_ONCE = 500
+"""Ids asked for in one query; databases bound the number of its parameters."""
 
 
 class Store:
@@ -35,20 +38,27 @@ class Store:
         self.where, self._engine = where, engine
 
     @classmethod
-    def open(cls, where: str | Path, *, create: bool = False, max_mib: int | None = None) -> Self:
-        """Open the store at a path, or at a SQLAlchemy URL.
+    def open(
+        cls,
+        where: str | Path,
+        *,
+        create: bool = False,
+        max_mib: int | None = None,
+        busy_s: float = connect.BUSY_S,
+    ) -> Self:
+        """Open the store at a path, or at a SQLAlchemy URL. One from an older Palestra is brought to this schema.
 
         create   make it where there is none
         max_mib  refuse to grow an SQLite file beyond this; writing then fails as on a full disk
+        busy_s   seconds to wait for another writer of an SQLite file
         """
-        if connect.is_url(where):
-            engine = connect.open_url(str(where))
-        else:
-            engine = connect.open_sqlite(Path(where), create=create, max_mib=max_mib)
+        engine = connect.open_database(where, create=create, max_mib=max_mib, busy_s=busy_s)
         store = cls(str(where), engine)
         try:
             with store._reading() as connection:
                 version = schema_version(connection)
+            if not version and not create:
+                raise StoreError(f"store {where}: is an empty database; name another, or let a rollout make its tables")
             if version != SCHEMA_VERSION:
                 with store._writing() as connection:
                     migrate(connection)
@@ -118,14 +128,17 @@ class Store:
         """
         if not made:
             return
-        fresh = {group.id: to_rows(group) for group in made}
+        fresh: dict[str, GroupRows] = {}
+        for group in made:
+            rows = to_rows(group)
+            _require_equal(group.id, fresh.setdefault(group.id, rows).group["hash"], rows)
         with self._writing() as connection:
             _require_run(connection, run)
-            for id, found in _hashes(connection, list(fresh)).items():
-                if fresh.pop(id).group["hash"] != found:
-                    raise StoreError(
-                        f"store {self.where}: group {id} is there already, with other content; ids are for ever"
-                    )
+            for row in _stored_groups(connection, list(fresh)):
+                _require_equal(row.id, row.hash, fresh.pop(row.id))
+                if row.run != run:
+                    raise StoreError(f"group {row.id}: belongs to run {row.run}, not to {run}; an id is used once")
+            _refuse_known_trajectories(connection, fresh.values())
             self._insert(connection, run, list(fresh.values()))
 
     def _insert(self, connection: Connection, run: str, fresh: list[GroupRows]) -> None:
@@ -167,18 +180,24 @@ class Store:
                 table: _by_group(connection, table, order, seqs)
                 for table, order in ((nodes, nodes.c.node), (trajectories, trajectories.c.position))
             }
-        return [
-            from_rows(
-                dict(head), head["body"], parts[nodes].get(head["seq"], []), parts[trajectories].get(head["seq"], [])
-            )
-            for head in heads
-        ]
+        return [self._group(head, *(part.get(head["seq"], []) for part in parts.values())) for head in heads]
+
+    def _group(self, head: Mapping[Any, Any], own: Sequence[Any], made: Sequence[Any]) -> Group:
+        try:
+            return from_rows(dict(head), head["body"], own, made)
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise StoreError(
+                f"store {self.where}: group {head['id']} is damaged ({error}); palestra store verify says all that is "
+                "wrong, a copy brings it back"
+            ) from error
 
     def trajectory(self, id: str) -> Trajectory:
         """The trajectory of that id, or the only one whose id begins so."""
         t = trajectories.c
         with self._reading() as connection:
-            query = select(t.id, t.group, t.position).where(t.id.startswith(id, autoescape=True)).limit(3)
+            # A range, not LIKE: it finds the index, and upper and lower case stay apart.
+            begins = t.id.between(id, id + "\U0010ffff")
+            query = select(t.id, t.group, t.position).where(begins).order_by(t.id).limit(2)
             found = connection.execute(query).all()
         exact = [row for row in found if row.id == id] or found
         if len(exact) != 1:
@@ -197,7 +216,7 @@ class Store:
         path: str,
         sha256: str,
         trained: Sequence[str] = (),
-        values: Mapping[str, float] | None = None,
+        metrics: Mapping[str, float] | None = None,
     ) -> None:
         """Point the run at a checkpoint and mark the groups that it was ``trained`` on, in one transaction.
 
@@ -213,8 +232,8 @@ class Store:
                     raise StoreError(
                         f"run {run}: group {id} is unknown, or was trained on before; nothing was committed"
                     )
-            if values:
-                _put_metrics(connection, run, step, values)
+            if metrics:
+                _put_metrics(connection, run, step, metrics)
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """The run's checkpoints, oldest first."""
@@ -284,12 +303,27 @@ def _require_run(connection: Connection, run: str) -> None:
         raise StoreError(f"run {run}: there is no such run; begin one first")
 
 
-def _hashes(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for at in range(0, len(ids), 500):
-        query = select(groups.c.id, groups.c.hash).where(groups.c.id.in_(ids[at : at + 500]))
-        found |= {row.id: row.hash for row in connection.execute(query)}
+def _require_equal(id: str, hash: str, rows: GroupRows) -> None:
+    if rows.group["hash"] != hash:
+        raise StoreError(f"group {id}: is there already, with other content; an id is used once")
+
+
+def _stored_groups(connection: Connection, ids: Sequence[str]) -> list[Any]:
+    found: list[Any] = []
+    for at in range(0, len(ids), IDS_AT_ONCE):
+        query = select(groups.c.id, groups.c.hash, groups.c.run).where(groups.c.id.in_(ids[at : at + IDS_AT_ONCE]))
+        found += connection.execute(query).all()
     return found
+
+
+def _refuse_known_trajectories(connection: Connection, fresh: Iterable[GroupRows]) -> None:
+    ids = [row["id"] for rows in fresh for row in rows.trajectories]
+    twice = [id for id, times in Counter(ids).items() if times > 1] if len(set(ids)) < len(ids) else []
+    for at in range(0, len(ids), IDS_AT_ONCE):
+        query = select(trajectories.c.id).where(trajectories.c.id.in_(ids[at : at + IDS_AT_ONCE]))
+        twice += connection.execute(query).scalars()
+    if twice:
+        raise StoreError(f"rollout {twice[0]}: its id is used already; name rollouts after their groups")
 
 
 def _keep_tasks(connection: Connection, wanted: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -305,8 +339,8 @@ def _keep_tasks(connection: Connection, wanted: Sequence[Mapping[str, Any]]) -> 
 
 def _task_ids(connection: Connection, hashes: Sequence[str]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for at in range(0, len(hashes), 500):
-        query = select(tasks.c.hash, tasks.c.id).where(tasks.c.hash.in_(hashes[at : at + 500]))
+    for at in range(0, len(hashes), IDS_AT_ONCE):
+        query = select(tasks.c.hash, tasks.c.id).where(tasks.c.hash.in_(hashes[at : at + IDS_AT_ONCE]))
         found |= {row.hash: row.id for row in connection.execute(query)}
     return found
 

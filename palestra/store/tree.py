@@ -29,8 +29,7 @@ class Node:
 
 @dataclass(frozen=True)
 class TurnRef:
-    """A turn as places in a tree: the last node of its prompt, the last of its completion (equal when that is
-    empty)."""
+    """A turn as places in a tree: the last node of its prompt, the last of its completion."""
 
     prompt: int
     completion: int
@@ -98,8 +97,8 @@ class TokenTree:
         return at
 
     def _branch(self, at: int, completion: Completion) -> int:
-        if not completion.ids:
-            return at
+        if not completion.ids and completion.logprobs is not None:
+            return at  # nothing was sampled; an empty node remains only where it says "no log-probabilities"
         node = Node(at, completion.ids, True, completion.logprobs, completion.versions)
         same = (child for child in self._children.get(at, ()) if self.nodes[child] == node)
         found = next(same, None)
