@@ -24,7 +24,7 @@ def counts(connection: Connection, run: str | None) -> dict[str, int]:
 
     by_status = connection.execute(select(t.status, func.count()).where(*in_run).group_by(t.status)).all()
     return {
-        "runs": one(select(func.count()).select_from(runs)) if run is None else 1,
+        "runs": one(select(func.count()).select_from(runs).where(*([runs.c.id == run] if run is not None else []))),
         "groups": one(select(func.count()).select_from(groups).where(*of_run)),
         "trained_groups": one(select(func.count()).select_from(groups).where(g.trained_step.is_not(None), *of_run)),
         "trajectories": sum(count for _, count in by_status),

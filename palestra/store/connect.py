@@ -73,8 +73,10 @@ def open_sqlite(path: Path, *, create: bool, max_mib: int | None, busy_s: float)
     def prepare(connection: Any, record: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
         cursor = connection.cursor()
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        for pragma in ("synchronous = FULL", "foreign_keys = ON"):
             cursor.execute(f"PRAGMA {pragma}")
+        if _may_change(cursor):
+            cursor.execute("PRAGMA journal_mode = WAL")
         if max_mib is not None:
             page = cursor.execute("PRAGMA page_size").fetchone()[0]
             cursor.execute(f"PRAGMA max_page_count = {max_mib * (1 << 20) // page}")
@@ -87,6 +89,12 @@ def open_sqlite(path: Path, *, create: bool, max_mib: int | None, busy_s: float)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _may_change(cursor: Any) -> bool:
+    """Whether the database is empty or Palestra's: the journal's kind is kept in the file, and others' are theirs."""
+    names = {name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return not names or "trajectories" in names
 
 
 def open_url(url: URL) -> Engine:
@@ -139,6 +147,13 @@ def explained(where: str) -> Iterator[None]:
         told = str(error.orig if isinstance(error, DBAPIError) else error)
         reason = next((reason for key, reason in REASONS.items() if key in told), f"failed: {told}")
         raise StoreError(f"store {where}: {reason}") from error
+    except UnicodeEncodeError as error:  # from the driver, for a parameter
+        raise StoreError(
+            f"store {where}: no database keeps a lone surrogate ({error.object!a}) in an id, a name or a path; "
+            "replace it"
+        ) from None
+    except OverflowError as error:
+        raise StoreError(f"store {where}: cannot keep an integer beyond 64 bits: {error}; make it smaller") from None
 
 
 def _head(path: Path) -> bytes:

@@ -17,10 +17,12 @@ def schema_version(connection: Connection) -> int:
     names = inspect(connection).get_table_names()
     if not names:
         return 0
-    if meta.name not in names:
+    found = None
+    if meta.name in names:  # a table that other programs have too
+        found = connection.execute(select(meta.c.value).where(meta.c.name == "schema_version")).scalar()
+    if not str(found).isdecimal():
         raise StoreError(f"holds tables, but not Palestra's (it has {', '.join(sorted(names)[:3])}); name another file")
-    found = connection.execute(select(meta.c.value).where(meta.c.name == "schema_version")).scalar()
-    return int(found or 0)
+    return int(str(found))
 
 
 def migrate(connection: Connection) -> None:

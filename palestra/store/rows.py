@@ -82,7 +82,7 @@ def from_rows(group: Row, task_body: str, nodes: Sequence[Row], trajectories: Se
             transcript=tuple(_message(plain) for plain in json.loads(row["transcript"])),
             score=_score(json.loads(row["score"])),
             status=Status(row["status"]),
-            error=row["error"],
+            error=None if row["error"] is None else json.loads(row["error"]),
             seconds=row["seconds"],
         )
         for row in trajectories
@@ -162,7 +162,7 @@ def _trajectory_row(position: int, trajectory: Trajectory, tree: TokenTree, grou
         "status": trajectory.status.value,
         "reward": trajectory.reward,
         "score": dump(_score_plain(trajectory.score)),
-        "error": trajectory.error,
+        "error": None if trajectory.error is None else dump(trajectory.error),  # may quote any text, as a transcript
         "seconds": trajectory.seconds,
         "transcript": dump([_message_plain(message) for message in trajectory.transcript]),
         "turns": dump([[ref.prompt, ref.completion, ref.finish_reason] for ref in refs]),

@@ -72,7 +72,7 @@ trajectories = Table(
     Column("status", String, nullable=False),
     Column("reward", Float),  # NULL: unscored
     Column("score", Text, nullable=False),  # JSON
-    Column("error", Text),
+    Column("error", Text),  # JSON
     Column("seconds", Float, nullable=False),
     Column("transcript", Text, nullable=False),  # JSON
     Column("turns", Text, nullable=False),  # JSON: [[prompt leaf, completion leaf, finish reason], …]
