@@ -108,10 +108,10 @@ def _show_trajectory(found: Trajectory, tokens: bool, as_json: bool) -> None:
 
     plain = to_plain(found)
     lines = [f"{found.id}: {found.task.env}, {found.status}, score {found.reward}"]
-    lines += [f"{message.role}: {message.content}" for message in found.transcript]
+    lines += [f"{message.role}: {_printable(message.content)}" for message in found.transcript]
     lines.append(f"score: {plain['score']}")
     if found.error:
-        lines.append(f"error: {found.error}")
+        lines.append(f"error: {_printable(found.error)}")
     for at, turn in enumerate(found.turns):
         ids = turn.completion.ids
         lines.append(
@@ -138,6 +138,11 @@ def verify(store: Where = HERE, as_json: AsJson = False) -> None:
 def _said(trajectory: Trajectory) -> str:
     last = trajectory.transcript[-1] if trajectory.transcript else None
     return ascii(last.content)[:60] if last is not None and last.role == "assistant" else ""
+
+
+def _printable(text: str) -> str:
+    """As it stands but for what a terminal would obey or could not encode: a model may have written anything."""
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else ascii(sign)[1:-1] for sign in text)
 
 
 def _token_lines(turn: Turn) -> list[str]:

@@ -1,0 +1,166 @@
+"""palestra store: what it lists and shows is what was appended; --json is one object; wrong use is one line."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palestra.cli.main import main
+from palestra.store import Store
+from palestra.types import Message, Status, Unscored, from_plain
+from palestra.types import Trajectory as Made
+from tests.store.samples import group
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Path:
+    """Two runs: "warm" with one group, "rl" with two; one group is trained on, one rollout has no verdict."""
+    path = tmp_path / "palestra.db"
+    with Store.open(path, create=True) as store:
+        warm = store.begin_run("warm", "sft", {"lr": 0.1})
+        store.append(warm, [group("w", size=2)])
+        store.end_run(warm, "finished")
+        rl = store.begin_run("rl", "rl", {"algorithm": "grpo"}, parent=warm)
+        broken = group("b", seed=2, step=1)
+        lost = replace(broken.trajectories[0], score=Unscored("the judge was out"), status=Status.GRADER_ERROR)
+        lost = replace(lost, error="judge: connection refused")
+        store.append(rl, [group("a", seed=1), replace(broken, trajectories=(lost, *broken.trajectories[1:]))])
+        store.commit_checkpoint(rl, 1, "checkpoints/1", "0" * 64, ["a"], {"reward": 0.25})
+        store.add_metrics(rl, 2, {"reward": 0.5, "kl": 0.01})
+    return path
+
+
+class Told:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def data(self) -> dict[str, Any]:
+        assert self.out.count("\n") == 1, "--json is one line"
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def palestra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    def call(*arguments: object) -> Told:
+        monkeypatch.setattr("sys.argv", ["palestra", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        return Told(left.value.code or 0, out, err)  # type: ignore[arg-type]
+
+    return call
+
+
+def test_ls_counts_the_whole_and_each_run(palestra: Any, where: Path) -> None:
+    told = palestra("store", "ls", "--store", where, "--json")
+    assert told.code == 0 and told.err == ""
+    assert told.data["counts"] == {
+        "runs": 2,
+        "groups": 3,
+        "trained_groups": 1,
+        "trajectories": 8,
+        "trajectories_finished": 7,
+        "trajectories_grader_error": 1,
+        "turns": 8,
+        "tokens": 8 * 46,
+        "tokens_stored": 3 * 40 + 8 * 6,
+    }
+    warm, rl = told.data["runs"]
+    assert {key: rl[key] for key in rl if key not in ("id", "created")} == {
+        "name": "rl",
+        "kind": "rl",
+        "status": "running",
+        "parent": warm["id"],
+        "config": {"algorithm": "grpo"},
+        "groups": 2,
+        "trajectories": 6,
+    }
+    shown = palestra("store", "ls", "--store", where).out.splitlines()
+    assert shown[0] == f"{warm['id']}  sft  finished  1 groups, 2 trajectories"
+    assert shown[-1].startswith("2 runs, 3 groups, 1 trained_groups, 8 trajectories, ")
+
+
+def test_ls_of_a_run_lists_its_trajectories_up_to_a_limit(palestra: Any, where: Path) -> None:
+    told = palestra("store", "ls", "--store", where, "--run", "rl", "--limit", 4, "--json").data
+    assert [row["id"] for row in told["trajectories"]] == ["a-0", "a-1", "a-2", "b-0"]
+    assert told["total"] == 6 and told["run"].startswith("rl-")
+    assert told["trajectories"][1] == {
+        "id": "a-1",
+        "step": 0,
+        "env": "env",
+        "status": "finished",
+        "score": 1.0,
+        "said": "'answer 1'",
+    }
+    assert (told["trajectories"][3]["status"], told["trajectories"][3]["score"]) == ("grader_error", None)
+    assert palestra("store", "ls", "--store", where, "--run", "rl").out.splitlines()[-1].startswith("6 of 6 traject")
+
+
+def test_show_a_run(palestra: Any, where: Path) -> None:
+    told = palestra("store", "show", "rl", "--store", where, "--json").data
+    assert told["config"] == {"algorithm": "grpo"} and told["counts"]["groups"] == 2
+    [checkpoint] = told["checkpoints"]
+    assert (checkpoint["step"], checkpoint["path"], checkpoint["sha256"]) == (1, "checkpoints/1", "0" * 64)
+    assert (told["last_step"], told["last_metrics"]) == (2, {"reward": 0.5, "kl": 0.01})
+    assert json.loads(palestra("store", "show", "rl", "--store", where).out) == told
+
+
+def test_show_a_trajectory_by_the_beginning_of_its_id(palestra: Any, where: Path) -> None:
+    told = palestra("store", "show", "w-1", "--store", where, "--json").data
+    assert from_plain(Made, told) == group("w", size=2).trajectories[1]
+    shown = palestra("store", "show", "b-0", "--store", where).out
+    assert "b-0: env, grader_error, score None" in shown
+    assert "assistant: answer 0" in shown and "error: judge: connection refused" in shown
+    assert "turn 0: 40 prompt tokens, 6 sampled, stop" in shown and "version" not in shown
+
+
+def test_what_a_model_wrote_cannot_steer_the_terminal(palestra: Any, where: Path) -> None:
+    made = group("x", seed=7, size=1)
+    said = Message("assistant", "one\ttwo\n\x1b[2J\ud800 \u202e \r é 漢")
+    with Store.open(where) as store:
+        odd = replace(made.trajectories[0], transcript=(said,), error="\x07 bell", status=Status.MODEL_ERROR)
+        store.append(store.find_run("rl").id, [replace(made, trajectories=(odd,))])
+    shown = palestra("store", "show", "x-0", "--store", where).out
+    assert "assistant: one\ttwo\n\\x1b[2J\\ud800 \\u202e \\r é 漢\n" in shown and "error: \\x07 bell\n" in shown
+
+
+def test_show_every_sampled_token(palestra: Any, where: Path) -> None:
+    made = group("w", size=2).trajectories[1].turns[0].completion
+    shown = palestra("store", "show", "w-1", "--tokens", "--store", where).out.splitlines()[-6:]
+    assert [int(line.split()[0]) for line in shown] == list(made.ids)
+    assert all(f"{value:.5f}" in line for line, value in zip(shown, made.logprobs or (), strict=True))
+    assert all(line.endswith("version 0") for line in shown)
+
+
+def test_verify_says_yes_or_what_is_wrong(palestra: Any, where: Path) -> None:
+    assert palestra("store", "verify", "--store", where).out == f"{where} holds: nothing is wrong with it\n"
+    whole = palestra("store", "verify", "--store", where, "--json")
+    assert (whole.code, whole.data) == (0, {"problems": []})
+    with sqlite3.connect(where) as raw:
+        raw.execute("update trajectories set transcript = '[]' where id = 'w-0'")
+    raw.close()
+    told = palestra("store", "verify", "--store", where, "--json")
+    assert (told.code, told.data) == (1, {"problems": ["group w: its trajectories are not what its hash says"]})
+    assert palestra("store", "verify", "--store", where).out == "group w: its trajectories are not what its hash says\n"
+
+
+@pytest.mark.parametrize("command", [("ls",), ("ls", "--run", "rl"), ("show", "rl"), ("verify",)])
+def test_a_wrong_path_is_one_line_and_makes_nothing(palestra: Any, tmp_path: Path, command: tuple[str, ...]) -> None:
+    told = palestra("store", *command, "--store", tmp_path / "none.db")
+    assert told.code == 2 and told.out == ""
+    assert told.err.startswith(f"palestra: store {tmp_path / 'none.db'}: no such file; ") and told.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_name_offers_the_nearest(palestra: Any, where: Path) -> None:
+    told = palestra("store", "ls", "--run", "wram", "--store", where, "--json")
+    assert told.code == 2 and told.data["kind"] == "StoreError"
+    assert "no run 'wram'; did you mean warm? (choices: rl, warm)" in told.data["error"]
+    told = palestra("store", "show", "a-", "--store", where)
+    assert told.code == 2 and "more than one trajectory begins with 'a-'" in told.err
