@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 WEIGHTS, ABOUT = "model.safetensors", "model.json"
 
 
-def load_policy(spec: str, *, seed: int = 0, threads: int | None = None) -> Policy:
-    """The policy that ``spec`` names; ``threads`` is what a native one may use, of torch in this whole process.
+def load_policy(spec: str, *, seed: int = 0, threads: int = 1) -> Policy:
+    """The policy that ``spec`` names; ``threads`` share the work of a native one.
 
     scripted:gold   the reference solution; also scripted:null, scripted:echo
     native:tiny     a new tiny model with weights drawn from ``seed``
@@ -30,17 +30,13 @@ def load_policy(spec: str, *, seed: int = 0, threads: int | None = None) -> Poli
 
         return scripted(rest)
     if kind == "native" and rest:
-        if threads is not None:
-            import torch
-
-            torch.set_num_threads(threads)
-        return load_native(rest, seed=seed)
+        return load_native(rest, seed=seed, threads=threads)
     raise ModelError(
         f"model {spec!r}: a model is kind:what, {nearest(spec, ['scripted:gold', 'native:tiny', 'native:PATH'])}"
     )
 
 
-def load_native(what: str, *, seed: int = 0) -> NativePolicy:
+def load_native(what: str, *, seed: int = 0, threads: int = 1) -> NativePolicy:
     """``tiny`` or a folder, as a native policy. Raises ModelError where the folder holds no model of ours."""
     from palestra.models.native import NativePolicy
     from palestra.models.tiny import TinyLM
@@ -48,9 +44,9 @@ def load_native(what: str, *, seed: int = 0) -> NativePolicy:
     if what == "tiny":
         model = TinyLM()
         model.reset(seed)
-        return NativePolicy(model)
+        return NativePolicy(model, workers=threads)
     model, version = load_model(Path(what))
-    return NativePolicy(model, name=f"native:{what}", version=version)
+    return NativePolicy(model, name=f"native:{what}", version=version, workers=threads)
 
 
 def load_model(folder: Path) -> tuple[TinyLM, int]:

@@ -20,6 +20,7 @@ from palestra.envs.base import Environment
 from palestra.errors import ModelError
 from palestra.models.render import ByteRenderer
 from palestra.models.tiny import Cache, PromptState, TinyLM
+from palestra.models.workers import spread_over
 from palestra.types import Completion, SamplingParams, Task
 
 ROWS_AT_ONCE = 1024
@@ -47,14 +48,23 @@ class _Request:
 
 
 class NativePolicy:
-    """A torch model as a policy. ``version`` counts the optimiser steps that made its weights.
+    """A torch model as a policy. ``version`` counts the optimiser steps that made its weights; ``workers`` threads
+    share the prompts of a batch.
 
     Raises ModelError for an empty prompt, one longer than ``context_tokens`` allows, or weights that yield no finite
     distribution.
     """
 
-    def __init__(self, model: TinyLM, *, name: str = "native:tiny", version: int = 0, context_tokens: int = 512):
-        self.model, self.name, self.version = model, name, version
+    def __init__(
+        self,
+        model: TinyLM,
+        *,
+        name: str = "native:tiny",
+        version: int = 0,
+        context_tokens: int = 512,
+        workers: int = 1,
+    ):
+        self.model, self.name, self.version, self.workers = model, name, version, workers
         self.context_tokens: int | None = context_tokens
         self.renderer = ByteRenderer()
         self.stats = EngineStats()
@@ -103,7 +113,6 @@ class NativePolicy:
                 if not request.answer.done():
                     request.answer.set_result(answer)
 
-    @torch.inference_mode()
     def generate(self, requests: Sequence[tuple[tuple[int, ...], int, SamplingParams]]) -> list[list[Completion]]:
         """Answer requests (prompt, n, params) now, in one go; the same order comes back."""
         start = time.perf_counter()
@@ -116,11 +125,12 @@ class NativePolicy:
         by_size: dict[int, list[tuple[int, ...]]] = defaultdict(list)
         for prompt, group in samples.items():
             by_size[len(group)].append(prompt)
+        chunks = []
         for size, prompts in by_size.items():
-            width = max(1, ROWS_AT_ONCE // size)
-            for at in range(0, len(prompts), width):
-                chunk = prompts[at : at + width]
-                self._decode(chunk, [samples[prompt] for prompt in chunk])
+            width = max(1, min(ROWS_AT_ONCE // size, -(-len(prompts) // self.workers)))
+            chunks += [prompts[at : at + width] for at in range(0, len(prompts), width)]
+        for _ in spread_over(self.workers, lambda chunk: self._decode(chunk, [samples[p] for p in chunk]), chunks):
+            pass
         self._count(samples, time.perf_counter() - start)
         return [[sample.completion(self.version) for sample in mine] for mine in answers]
 
@@ -131,6 +141,7 @@ class NativePolicy:
             self.stats.sampled_tokens += sum(len(sample.ids) for sample in group)
         self.stats.seconds += seconds
 
+    @torch.inference_mode()
     def _decode(self, prompts: list[tuple[int, ...]], groups: list[list[_Sample]]) -> None:
         """Continue each prompt once for each sample of its group; all groups are of one size."""
         model = self.model

@@ -30,9 +30,9 @@ def render(report: dict[str, Any]) -> str:
 
 def _html(figure: go.Figure, name: str) -> str:
     figure.update_layout(
-        template="plotly_white", margin={"l": 50, "r": 15, "t": 10, "b": 40}, legend={"orientation": "h", "y": 1.12}
+        template="plotly_white", margin={"l": 50, "r": 15, "t": 10, "b": 45}, legend={"orientation": "h", "y": 1.12}
     )
-    return figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config={"displaylogo": False})
+    return figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config={"displayModeBar": False})
 
 
 def _lines(curve: list[Any], names: dict[str, str]) -> str:
@@ -45,7 +45,7 @@ def _lines(curve: list[Any], names: dict[str, str]) -> str:
             x=steps, y=found, mode="lines", line={"color": colour, "width": 1}, opacity=0.35, showlegend=False
         )
         figure.add_scatter(x=steps, y=_smooth(found), mode="lines", name=label, line={"color": colour, "width": 2})
-    figure.update_layout(xaxis_title="step", height=260)
+    figure.update_layout(xaxis_title="step", height=280)
     return _html(figure, "-".join(names))
 
 

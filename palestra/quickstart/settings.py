@@ -21,7 +21,7 @@ class QuickstartSettings(Config):
     threads: int = Field(2, ge=1)
     cases: int = Field(3000, ge=200)
     limit: int | None = Field(None, ge=1)
-    gold_tasks: int = Field(12_000, ge=1)
+    gold_tasks: int = Field(24_000, ge=1)
     eval_tasks: int = Field(2000, ge=20)
     eval_sampled: int = Field(400, ge=1)
     k: int = Field(8, ge=1)

@@ -20,7 +20,7 @@ class OptimiserSettings(Config):
     """
 
     kind: Literal["muon", "adamw"] = "adamw"
-    lr: float = 3e-4
+    lr: float = 5e-4
     matrix_lr: float = 0.02
     betas: tuple[float, float] = (0.9, 0.95)
     weight_decay: float = 0.0

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from palestra.errors import TrainError
 from palestra.files import atomic_folder
 from palestra.models.load import load_native, save_model
@@ -59,11 +57,10 @@ def training_run(
     never reached a checkpoint resumes from the start. Raises StoreError where there is no run to resume, TrainError
     where its settings were others.
     """
-    torch.set_num_threads(settings.threads)
     start = load_native(settings.model.removeprefix("native:"), seed=settings.seed)
     model = start.model
     # Version counts this run's optimiser steps: the starting policy is version 0 whatever it was called elsewhere.
-    policy = NativePolicy(model, name=settings.model, version=0)
+    policy = NativePolicy(model, name=settings.model, version=0, workers=settings.threads)
     run = Run("", settings, store, policy, Optimiser(model, optimiser, steps=steps))
     config = settings.model_dump(mode="json")
     if resume:

@@ -19,7 +19,7 @@ class SftSettings(Config):
     """
 
     source: str = "gold"
-    steps: int = Field(400, ge=1)
+    steps: int = Field(450, ge=1)
     batch_size: int = Field(64, ge=1)
     checkpoint_every: int = Field(100, ge=1)
     optimiser: SftOptimiser = SftOptimiser()
@@ -37,7 +37,7 @@ class RlSettings(Config):
     """
 
     recipe: str = "dapo"
-    steps: int = Field(150, ge=1)
+    steps: int = Field(320, ge=1)
     groups: int = Field(64, ge=1)
     group_size: int = Field(8, ge=2)
     temperature: float = Field(1.0, gt=0.0)
@@ -55,8 +55,9 @@ class TrainSettings(Config):
     model           where the weights start: native:tiny, or native:PATH
     environments    bundles, or folders of bundles
     store, out      the store's path; the folder for checkpoints and the final model (out/model)
-    slots_per_batch  token slots of one forward pass, padding included: bounds memory, changes no result
-    threads         of torch; part of the settings because sums are rounded in another order with another number
+    slots_per_batch  token slots of one micro-batch, padding included; bounds memory
+    threads         that share prompts and micro-batches. Both change no result but for the last bit of sums, which is
+                    why they stand with the run
     """
 
     method: Literal["sft", "rl"]
@@ -67,7 +68,7 @@ class TrainSettings(Config):
     out: Path
     seed: int = Field(0, ge=0)
     threads: int = Field(2, ge=1)
-    slots_per_batch: int = Field(4096, ge=64)
+    slots_per_batch: int = Field(1024, ge=64)
     allow_uncertified: bool = False
     sft: SftSettings = SftSettings()
     rl: RlSettings = RlSettings()

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from random import Random
 
 from palestra.errors import TrainError
+from palestra.models.workers import spread_over
 from palestra.store import Store
-from palestra.train.batch import pack
+from palestra.train.batch import Packed, pack
+from palestra.train.gradient import Gradient, add_gradient, gradient
 from palestra.train.logprobs import sampled_logprobs
 from palestra.train.run import OnStep, Run, training_run
 from palestra.train.settings import TrainSettings
@@ -56,17 +58,19 @@ def train_sft(settings: TrainSettings, store: Store, *, resume: bool = False, on
 
 
 def _step(run: Run, batch: Sequence[Turn]) -> dict[str, float]:
-    model = run.policy.model
+    model, config, settings = run.policy.model, run.policy.model.config, run.settings
     tokens = sum(len(turn.completion.ids) for turn in batch)
-    loss = 0.0
-    config = model.config
-    for packed in pack(
-        batch, slots_per_batch=run.settings.slots_per_batch, window=config.window, padding=config.padding
-    ):
+
+    def work(packed: Packed) -> tuple[Gradient, float]:
         logprobs_BT, _ = sampled_logprobs(model, packed)
-        part = -logprobs_BT.sum() / tokens
-        part.backward()
-        loss += float(part)
+        loss = -logprobs_BT.sum() / tokens
+        return gradient(loss, model), loss.item()
+
+    batches = pack(batch, slots_per_batch=settings.slots_per_batch, window=config.window, padding=config.padding)
+    loss = 0.0
+    for part, share in spread_over(settings.threads, work, batches):
+        add_gradient(model, part)
+        loss += share
     return {"loss": loss, "grad_norm": run.optimiser.step(run.step), "tokens": float(tokens)}
 
 

@@ -13,7 +13,9 @@ from palestra.algos import Recipe
 from palestra.algos.filters import flat_reason
 from palestra.errors import TrainError
 from palestra.models.tiny import TinyLM
+from palestra.models.workers import spread_over
 from palestra.train.batch import Packed, pack
+from palestra.train.gradient import Gradient, add_gradient, gradient
 from palestra.train.logprobs import sampled_logprobs
 from palestra.train.run import Run
 from palestra.types import Group, Trajectory, Turn
@@ -92,10 +94,8 @@ def accumulate(run: Run, algorithm: Recipe, credited: Credited, reference: TinyL
     behaviour_BT, is_trained_BT = behaviour(credited.turns)
     weights_BT = algorithm.aggregate(is_trained_BT)
     advantages_B1 = torch.tensor(credited.advantages).unsqueeze(-1)
-    totals: Counter[str] = Counter()
-    for packed in pack(
-        credited.turns, slots_per_batch=settings.slots_per_batch, window=config.window, padding=config.padding
-    ):
+
+    def work(packed: Packed) -> tuple[Gradient, dict[str, Tensor]]:
         logprobs_BT, entropy_BT = sampled_logprobs(model, packed, temperature=settings.rl.temperature)
         here = packed.sequences_B, slice(logprobs_BT.shape[1])
         loss, stats = algorithm.loss(
@@ -106,8 +106,15 @@ def accumulate(run: Run, algorithm: Recipe, credited: Credited, reference: TinyL
             is_trained_BT=packed.is_sampled_BT,
             ref_logprobs_BT=_reference_logprobs(reference, packed, settings.rl.temperature),
         )
-        loss.backward()
         stats |= {"loss": loss.detach(), "entropy": (entropy_BT * weights_BT[here]).sum()}
+        return gradient(loss, model), stats
+
+    batches = pack(
+        credited.turns, slots_per_batch=settings.slots_per_batch, window=config.window, padding=config.padding
+    )
+    totals: Counter[str] = Counter()
+    for part, stats in spread_over(settings.threads, work, batches):
+        add_gradient(model, part)
         totals.update({name: float(value) for name, value in stats.items()})
     return dict(totals)
 
