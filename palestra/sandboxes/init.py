@@ -98,7 +98,7 @@ class Init:
 
     def began(self) -> bool:
         """Whether the command was started at all; asked after the end."""
-        return b"exit-code" in os.read(self._status, 4096)
+        return self._status >= 0 and b"exit-code" in os.read(self._status, 4096)
 
     def kill(self) -> None:
         """Kill process 1, and with it the namespace: its parent hears of it when every process in it is gone."""

@@ -210,10 +210,7 @@ class LocalSandbox:
         for session in tuple(self._sessions):
             await session.close()
         for init in tuple(self._live):
-            init.kill()
-        while self._live:
-            await asyncio.wait([init.exited for init in self._live])
-            await asyncio.sleep(0)  # whoever awaits the command gets its result and takes it off the list
+            await self.end(init)  # whoever awaits the command gets what it had said
         if self._parked is not None:
             await self._parked.discard()
             self._parked = None

@@ -105,9 +105,8 @@ class ProcessSandbox:
         self._closed = True
         for child in tuple(self._live):
             child.kill()
-        while self._live:
+        if self._live:
             await asyncio.wait([child.exited for child in self._live])
-            await asyncio.sleep(0)
         os.close(self._folder)
         if self._own is not None:
             above = os.open(self._own.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -29,6 +29,7 @@ from palestra.errors import SandboxError
 from palestra.sandboxes import pump, rlimits, script
 from palestra.sandboxes.base import LimitName, Limits, Mount, StreamName, Usage
 from palestra.sandboxes.cgroups import Account
+from palestra.sandboxes.init import Init
 from palestra.sandboxes.interpreters import probe, python_mounts
 from palestra.sandboxes.local import LocalSandbox
 from palestra.sandboxes.results import exit_code
@@ -90,6 +91,8 @@ class Zygote:
         self.version: tuple[int, ...] = ()
         self.calls = 0
         self._account: Account | None = None
+        self._out: pump.Reader | None = None
+        self._err: pump.Reader | None = None
 
     async def start(self) -> Self:
         """Raises SandboxError, with what the interpreter said, where it does not come up."""
@@ -103,8 +106,7 @@ class Zygote:
                 self._init = await self._box.begin(
                     own, whole=self._limits, deny_ipc=True, read_only=not self._writable, extra=extra
                 )
-            self._out = pump.Reader(self._init.pipes.stdout, "stdout", 1 << 16)
-            self._err = pump.Reader(self._init.pipes.stderr, "stderr", 1 << 16)
+            self._out, self._err = self._readers(self._init)
             feeder = pump.Feeder(self._init.pipes.stdin)
             self._init.pipes = pump.TAKEN
             feeder.write(self._line(), end=True)
@@ -116,9 +118,17 @@ class Zygote:
         except BaseException:
             ours.close()
             await self._box.close()
+            for reader in (self._out, self._err):
+                if reader is not None:
+                    reader.stop()
             raise
         self._link, self.version = ours, tuple(said["ready"])
         return self
+
+    def _readers(self, init: Init) -> tuple[pump.Reader, pump.Reader]:
+        """The interpreter's own words: drained, so that it never blocks, and kept for when it fails."""
+        out, err = init.pipes.stdout, init.pipes.stderr
+        return pump.Reader(out, "stdout", 1 << 16), pump.Reader(err, "stderr", 1 << 16)
 
     def _line(self) -> bytes:
         program = (files("palestra.sandboxes") / "zygote_program.py").read_text()
@@ -223,8 +233,9 @@ class Zygote:
             self._link = None
             self._init.kill()
             await self._box.end(self._init)
-            self._out.stop()
-            self._err.stop()
+            for reader in (self._out, self._err):
+                if reader is not None:
+                    reader.stop()
 
     async def close(self) -> None:
         await self._shut()

@@ -53,6 +53,7 @@ def serve(paths: list[str], preload: list[str]) -> None:
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one signal with a handler that a child could end us by
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     hidden = hide()
     gc.collect()
@@ -115,6 +116,7 @@ def child(call: dict[str, Any], fds: list[int], link: socket.socket, pipes: tupl
     result, out, err, source = fds
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.setsid()
     null = os.open(os.devnull, os.O_RDONLY)
     for fd, place in ((null, 0), (out, 1), (err, 2)):

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_replay import replaying
 
 from palestra.errors import SandboxError
 from palestra.sandboxes import Limits, Mount
 from palestra.sandboxes.conformance import run
 from palestra.sandboxes.container import ContainerSandbox
+from tests.sandboxes.engine_replay import replaying
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "podman-4.3.1.json").read_text())
 ENGINE = "localhost/local/palestra-test:latest"
