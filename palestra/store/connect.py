@@ -54,18 +54,15 @@ def open_database(where: str | Path, *, create: bool, max_mib: int | None, busy_
 
 def open_sqlite(path: Path, *, create: bool, max_mib: int | None, busy_s: float) -> Engine:
     """An engine on the SQLite file at ``path``. StoreError where there is none (unless ``create``) or it is none."""
-    if path.is_dir():
-        raise StoreError(f"store {path}: is a folder; name a file, as {path / 'palestra.db'}")
-    if not path.exists():
-        if not create:
-            raise StoreError(f"store {path}: no such file; a rollout makes one, or name another with --store")
-        if not path.parent.is_dir():
-            raise StoreError(f"store {path}: the folder {path.parent} does not exist; make it first")
-    elif not (head := _head(path)) and not create:
-        raise StoreError(f"store {path}: is an empty file, so nothing was ever kept in it; remove it, or name another")
-    elif head and head != HEADER:
-        raise StoreError(f"store {path}: {REASONS['file is not a database']}")
-    refuse_network(path)
+    if max_mib is not None and max_mib < 1:
+        raise StoreError(f"store {path}: its size limit must be at least 1 MiB, got {max_mib}")
+    try:
+        _require_sqlite(path, create)
+        refuse_network(path)
+    except OSError as error:
+        raise StoreError(f"store {path}: cannot be reached: {error.strerror}; name another file") from None
+    except (RuntimeError, ValueError) as error:  # a loop of links; a NUL in the name
+        raise StoreError(f"store {path}: cannot be reached: {error}; name another file") from None
     url = URL.create("sqlite", database=str(path))
     engine = create_engine(url, connect_args={"timeout": busy_s, "check_same_thread": False})
 
@@ -89,6 +86,24 @@ def open_sqlite(path: Path, *, create: bool, max_mib: int | None, busy_s: float)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _require_sqlite(path: Path, create: bool) -> None:
+    if not path.exists():
+        if not create:
+            raise StoreError(f"store {path}: no such file; a rollout makes one, or name another with --store")
+        if not path.parent.is_dir():
+            raise StoreError(f"store {path}: the folder {path.parent} does not exist; make it first")
+        return
+    if path.is_dir():
+        raise StoreError(f"store {path}: is a folder; name a file, as {path / 'palestra.db'}")
+    if not path.is_file():  # opening a pipe would wait for its other end
+        raise StoreError(f"store {path}: is no regular file; name another")
+    head = _head(path)
+    if not head and not create:
+        raise StoreError(f"store {path}: is an empty file, so nothing was ever kept in it; remove it, or name another")
+    if head and head != HEADER:
+        raise StoreError(f"store {path}: {REASONS['file is not a database']}")
 
 
 def _may_change(cursor: Any) -> bool:

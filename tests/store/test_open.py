@@ -103,6 +103,29 @@ def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
         assert opened.counts()["groups"] == 8 and opened.verify() == []
 
 
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for create in (False, True):
+        with pytest.raises(StoreError, match=f"^store {pipe}: is no regular file; name another$"):
+            Store.open(pipe, create=create)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "loop/../loop", "loop"])
+def test_a_name_that_leads_nowhere_is_a_sentence(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(StoreError, match=r"^store [^\n]*: (cannot be reached: .*; name another|.* make it first)"):
+        Store.open(str(tmp_path / name), create=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["loop"]
+
+
+@pytest.mark.parametrize("max_mib", [0, -1])
+def test_a_size_limit_that_limits_nothing_is_refused(tmp_path: Path, max_mib: int) -> None:
+    with pytest.raises(StoreError, match=f"size limit must be at least 1 MiB, got {max_mib}"):
+        Store.open(tmp_path / "palestra.db", create=True, max_mib=max_mib)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def tiny(tmp_path: Path) -> Iterator[Path]:
     """A disk of 1 MiB; skipped where none can be mounted."""
