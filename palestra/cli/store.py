@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from palestra.cli.common import AsJson, emit
 
 if TYPE_CHECKING:
     from palestra.store import Store
-    from palestra.types import Trajectory, Turn
+    from palestra.types import Score, Trajectory, Turn, Unscored
 
 app = typer.Typer(help="Look into a store.", no_args_is_help=True, rich_markup_mode=None)
 Where = Annotated[Path, typer.Option("--store", help="The store.")]
@@ -23,6 +24,7 @@ def ls(
     store: Where = HERE,
     run: Annotated[str | None, typer.Option("--run", help="List this run's trajectories instead.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Trajectories to list.")] = 50,
+    offset: Annotated[int, typer.Option("--offset", min=0, help="Trajectories to pass over first.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """List the runs of a store with their counts, or the trajectories of one run.
@@ -35,7 +37,7 @@ def ls(
         if run is None:
             _list_runs(opened, as_json)
         else:
-            _list_trajectories(opened, run, limit, as_json)
+            _list_trajectories(opened, run, limit, offset, as_json)
 
 
 def _list_runs(opened: Store, as_json: bool) -> None:
@@ -49,20 +51,22 @@ def _list_runs(opened: Store, as_json: bool) -> None:
     emit(as_json, {"counts": counts, "runs": runs}, "\n".join(lines))
 
 
-def _list_trajectories(opened: Store, run: str, limit: int, as_json: bool) -> None:
-    from itertools import islice
-
+def _list_trajectories(opened: Store, run: str, limit: int, offset: int, as_json: bool) -> None:
     found = opened.find_run(run)
-    made = ((group.step, made) for group in opened.groups(found.id) for made in group.trajectories)
-    rows = [
-        {"id": t.id, "step": step, "env": t.task.env, "status": t.status.value, "score": t.reward, "said": _said(t)}
-        for step, t in islice(made, limit)
-    ]
-    lines = [
-        f"{row['id']}  {row['step']}  {row['env']}  {row['status']}  {row['score']}  {row['said']}" for row in rows
-    ]
-    lines.append(f"{len(rows)} of {found.trajectories} trajectories of {found.id}")
-    emit(as_json, {"run": found.id, "trajectories": rows, "total": found.trajectories}, "\n".join(lines))
+    page = opened.trajectories(found.id, limit=limit, offset=offset)
+    lines = [f"{t.id}  {t.step}  {t.env}  {t.status}  {_scored(t.reward)}  {ascii(t.said)[:60]}" for t in page]
+    end = offset + len(page)
+    if page:
+        lines.append(f"{offset + 1} to {end} of {found.trajectories} of {found.id}")
+        lines[-1] += f"; the next ones: --offset {end}" if end < found.trajectories else ""
+    else:
+        lines.append(f"nothing from {offset + 1} on; it has {found.trajectories} trajectories: {found.id}")
+    data = {"run": found.id, "trajectories": [vars(t) for t in page], "total": found.trajectories}
+    emit(as_json, data, "\n".join(lines))
+
+
+def _scored(reward: float | None) -> str:
+    return "unscored" if reward is None else f"{reward:g}"
 
 
 @app.command("show")
@@ -97,19 +101,31 @@ def _show_run(opened: Store, name: str, as_json: bool) -> None:
         "config": dict(found.config),
         "counts": opened.counts(found.id),
         "checkpoints": [vars(checkpoint) for checkpoint in opened.checkpoints(found.id)],
-        "last_step": metrics[-1][0] if metrics else None,
-        "last_metrics": metrics[-1][1] if metrics else {},
+        "metrics": _summary(metrics),
     }
     emit(as_json, data, json.dumps(data, indent=1, ensure_ascii=False))
+
+
+def _summary(metrics: Sequence[tuple[int, dict[str, float]]]) -> dict[str, dict[str, float]]:
+    """Of each metric: its first and last value, the least and the greatest, and how many steps have it."""
+    by_name: dict[str, list[float]] = {}
+    for _, values in metrics:
+        for name, value in values.items():
+            by_name.setdefault(name, []).append(value)
+    return {
+        name: {"first": v[0], "last": v[-1], "min": min(v), "max": max(v), "steps": len(v)}
+        for name, v in sorted(by_name.items())
+    }
 
 
 def _show_trajectory(found: Trajectory, tokens: bool, as_json: bool) -> None:
     from palestra.types import to_plain
 
     plain = to_plain(found)
-    lines = [f"{found.id}: {found.task.env}, {found.status}, score {found.reward}"]
+    lines = [f"{found.id}: {found.status}, {_scored(found.reward)}, {found.seconds:.2f} s"]
+    lines.append(f"task: {_printable(found.task.id)} of {found.task.env}, {found.task.split}")
     lines += [f"{message.role}: {_printable(message.content)}" for message in found.transcript]
-    lines.append(f"score: {plain['score']}")
+    lines.append(_verdict(found.score))
     if found.error:
         lines.append(f"error: {_printable(found.error)}")
     for at, turn in enumerate(found.turns):
@@ -135,9 +151,14 @@ def verify(store: Where = HERE, as_json: AsJson = False) -> None:
     raise typer.Exit(1 if problems else 0)
 
 
-def _said(trajectory: Trajectory) -> str:
-    last = trajectory.transcript[-1] if trajectory.transcript else None
-    return ascii(last.content)[:60] if last is not None and last.role == "assistant" else ""
+def _verdict(score: Score | Unscored) -> str:
+    from palestra.types import Unscored
+
+    if isinstance(score, Unscored):
+        return f"unscored: {_printable(score.reason)}"
+    parts = ", ".join(f"{name} {value:g}" for name, value in score.components.items())
+    words = [f"score {score.value:g}", f" ({parts})" if parts else "", f": {score.evidence}" if score.evidence else ""]
+    return _printable("".join(words))
 
 
 def _printable(text: str) -> str:

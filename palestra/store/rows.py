@@ -41,6 +41,23 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class TrajectoryInfo:
+    """A line about a trajectory: ``trained_step`` is of the checkpoint that contains it, ``said`` its last message."""
+
+    id: str
+    step: int
+    env: str
+    task: str
+    split: str
+    status: str
+    reward: float | None
+    turns: int
+    tokens: int
+    trained_step: int | None
+    said: str
+
+
+@dataclass(frozen=True)
 class GroupRows:
     """What one group becomes. Keys that the database gives (group, task) are still missing in them."""
 
@@ -88,6 +105,13 @@ def from_rows(group: Row, task_body: str, nodes: Sequence[Row], trajectories: Se
         for row in trajectories
     )
     return Group(group["id"], task, group["step"], made)
+
+
+def info_from_row(row: Mapping[Any, Any]) -> TrajectoryInfo:
+    last = json.loads(row["transcript"])[-1:]
+    said = last[0]["content"] if last and last[0]["role"] == "assistant" else ""
+    plain = {key: row[key] for key in ("id", "step", "env", "split", "status", "reward", "tokens", "trained_step")}
+    return TrajectoryInfo(**plain, task=json.loads(row["body"])["id"], turns=row["turn_count"], said=said)
 
 
 def node_rows(tree: TokenTree) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from palestra.errors import StoreError, nearest
 from palestra.store import check, connect
 from palestra.store.migrations import migrate, schema_version
-from palestra.store.rows import Checkpoint, GroupRows, RunInfo, from_rows, to_rows
+from palestra.store.rows import Checkpoint, GroupRows, RunInfo, TrajectoryInfo, from_rows, info_from_row, to_rows
 from palestra.store.schema import SCHEMA_VERSION, checkpoints, groups, metrics, nodes, runs, tasks, trajectories
 from palestra.types import Group, Trajectory
 
@@ -190,6 +190,19 @@ class Store:
                 f"store {self.where}: group {head['id']} is damaged ({error}); palestra store verify says all that is "
                 "wrong, a copy brings it back"
             ) from error
+
+    def trajectories(self, run: str, *, limit: int, offset: int = 0) -> list[TrajectoryInfo]:
+        """A page of the run's trajectories in the order of arrival, a line each; their tokens are not read."""
+        t, g = trajectories.c, groups.c
+        query = (
+            select(trajectories, g.step, g.trained_step, tasks.c.env, tasks.c.split, tasks.c.body)
+            .join(groups, g.seq == t.group)
+            .join(tasks, tasks.c.id == g.task)
+            .where(g.run == run)
+            .order_by(g.seq, t.position)
+        )
+        with self._reading() as connection:
+            return [info_from_row(row) for row in connection.execute(query.limit(limit).offset(offset)).mappings()]
 
     def trajectory(self, id: str) -> Trajectory:
         """The trajectory of that id, or the only one whose id begins so."""

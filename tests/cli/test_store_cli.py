@@ -86,7 +86,7 @@ def test_ls_counts_the_whole_and_each_run(palestra: Any, where: Path) -> None:
     assert shown[-1].startswith("2 runs, 3 groups, 1 trained_groups, 8 trajectories, ")
 
 
-def test_ls_of_a_run_lists_its_trajectories_up_to_a_limit(palestra: Any, where: Path) -> None:
+def test_ls_of_a_run_lists_its_trajectories_a_page_at_a_time(palestra: Any, where: Path) -> None:
     told = palestra("store", "ls", "--store", where, "--run", "rl", "--limit", 4, "--json").data
     assert [row["id"] for row in told["trajectories"]] == ["a-0", "a-1", "a-2", "b-0"]
     assert told["total"] == 6 and told["run"].startswith("rl-")
@@ -94,12 +94,30 @@ def test_ls_of_a_run_lists_its_trajectories_up_to_a_limit(palestra: Any, where: 
         "id": "a-1",
         "step": 0,
         "env": "env",
+        "task": "task-0",
+        "split": "train",
         "status": "finished",
-        "score": 1.0,
-        "said": "'answer 1'",
+        "reward": 1.0,
+        "turns": 1,
+        "tokens": 46,
+        "trained_step": 1,
+        "said": "answer 1",
     }
-    assert (told["trajectories"][3]["status"], told["trajectories"][3]["score"]) == ("grader_error", None)
-    assert palestra("store", "ls", "--store", where, "--run", "rl").out.splitlines()[-1].startswith("6 of 6 traject")
+    lost = told["trajectories"][3]
+    assert (lost["status"], lost["reward"], lost["trained_step"]) == ("grader_error", None, None)
+    rest = palestra("store", "ls", "--store", where, "--run", "rl", "--limit", 4, "--offset", 4, "--json").data
+    assert [row["id"] for row in rest["trajectories"]] == ["b-1", "b-2"] and rest["total"] == 6
+
+
+def test_ls_of_a_run_says_where_the_next_page_is(palestra: Any, where: Path) -> None:
+    first = palestra("store", "ls", "--store", where, "--run", "rl", "--limit", 4).out.splitlines()
+    assert "1 to 4 of 6 of rl-" in first[-1] and first[-1].endswith("; the next ones: --offset 4")
+    assert first[1] == "a-1  0  env  finished  1  'answer 1'"
+    assert first[3] == "b-0  1  env  grader_error  unscored  'answer 0'"  # never a 0
+    last = palestra("store", "ls", "--store", where, "--run", "rl", "--offset", 4).out.splitlines()
+    assert "5 to 6 of 6 of rl-" in last[-1] and "--offset" not in last[-1]
+    beyond = palestra("store", "ls", "--store", where, "--run", "rl", "--offset", 9).out.splitlines()
+    assert len(beyond) == 1 and beyond[0].startswith("nothing from 10 on; it has 6 trajectories: rl-")
 
 
 def test_show_a_run(palestra: Any, where: Path) -> None:
@@ -107,7 +125,10 @@ def test_show_a_run(palestra: Any, where: Path) -> None:
     assert told["config"] == {"algorithm": "grpo"} and told["counts"]["groups"] == 2
     [checkpoint] = told["checkpoints"]
     assert (checkpoint["step"], checkpoint["path"], checkpoint["sha256"]) == (1, "checkpoints/1", "0" * 64)
-    assert (told["last_step"], told["last_metrics"]) == (2, {"reward": 0.5, "kl": 0.01})
+    assert told["metrics"] == {
+        "kl": {"first": 0.01, "last": 0.01, "min": 0.01, "max": 0.01, "steps": 1},
+        "reward": {"first": 0.25, "last": 0.5, "min": 0.25, "max": 0.5, "steps": 2},
+    }
     assert json.loads(palestra("store", "show", "rl", "--store", where).out) == told
 
 
@@ -115,7 +136,9 @@ def test_show_a_trajectory_by_the_beginning_of_its_id(palestra: Any, where: Path
     told = palestra("store", "show", "w-1", "--store", where, "--json").data
     assert from_plain(Made, told) == group("w", size=2).trajectories[1]
     shown = palestra("store", "show", "b-0", "--store", where).out
-    assert "b-0: env, grader_error, score None" in shown
+    assert "b-0: grader_error, unscored, 0.00 s\ntask: task-0 of env, train\n" in shown
+    assert "unscored: the judge was out" in shown
+    assert "score 1 (exact 1): index 1" in palestra("store", "show", "w-1", "--store", where).out
     assert "assistant: answer 0" in shown and "error: judge: connection refused" in shown
     assert "turn 0: 40 prompt tokens, 6 sampled, stop" in shown and "version" not in shown
 
