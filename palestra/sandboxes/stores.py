@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ class Keeper:
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env={"PATH": os.environ.get("PATH", os.defpath)},
+                env={"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": tempfile.gettempdir()},
                 start_new_session=True,
             )
         self._door.settimeout(30)
