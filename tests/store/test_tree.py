@@ -1,6 +1,7 @@
 """The token tree against the naive model: a list of trajectories, each with its own copy of every token."""
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palestra.store.tree import ROOT, TokenTree
@@ -16,6 +17,7 @@ def stored(tree):
     return sum(len(node.ids) for node in tree.nodes)
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.lists(conversations(), max_size=6))
 def test_reads_back_what_was_added_and_stores_no_more_than_that(made):
     tree = TokenTree()
@@ -24,6 +26,7 @@ def test_reads_back_what_was_added_and_stores_no_more_than_that(made):
     assert stored(tree) <= sum(len(turn.prompt_ids) + len(turn.completion.ids) for turns in made for turn in turns)
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.lists(conversations(), max_size=4))
 def test_every_node_hangs_on_the_root_and_carries_as_many_facts_as_tokens(made):
     tree = TokenTree()
@@ -76,3 +79,56 @@ def test_a_second_turn_follows_its_own_first_turn_not_an_equal_looking_sibling()
     refs = tree.add([turn([1], [2], version=1), turn([1, 2, 3], [4], version=1)])
     path = tree.path(refs[1].completion)
     assert [tree.nodes[at].versions for at in path] == [None, (1,), None, (1,)]
+
+
+def test_a_sampled_segment_splits_with_its_logprobs_and_versions():
+    sampled = Turn((1,), Completion((2, 3, 4, 5), (-0.1, -0.2, -0.3, -0.4), (0, 0, 1, 2), "length"))
+    quoting = turn([1, 2, 3, 8], [9])
+    tree = TokenTree()
+    refs = tree.add([sampled]), tree.add([quoting])
+    assert [tree.turns(ref) for ref in refs] == [(sampled,), (quoting,)]
+    parts = {node.ids: (node.logprobs, node.versions) for node in tree.nodes if node.is_sampled}
+    assert parts == {(2, 3): ((-0.1, -0.2), (0, 0)), (4, 5): ((-0.3, -0.4), (1, 2)), (9,): ((-1.0,), (0,))}
+    assert sorted(node.ids for node in tree.nodes if not node.is_sampled) == [(1,), (8,)]
+
+
+def test_a_prompt_splits_where_a_shorter_one_ends_and_where_a_third_differs():
+    tree = TokenTree()
+    made = [turn([1, 2, 3, 4], [9]), turn([1, 2], [8]), turn([1, 2, 3, 7], [6]), turn([5], [4])]
+    refs = [tree.add([one]) for one in made]
+    assert [tree.turns(ref) for ref in refs] == [(one,) for one in made]
+    assert sorted(node.ids for node in tree.nodes if not node.is_sampled) == [(1, 2), (3,), (4,), (5,), (7,)]
+
+
+def test_a_prompt_may_end_inside_what_another_sampled():
+    tree = TokenTree()
+    made = [turn([1], [2, 3, 4]), turn([1, 2], [3, 4])]
+    refs = [tree.add([one]) for one in made]
+    assert [tree.turns(ref) for ref in refs] == [(one,) for one in made]
+    assert stored(tree) == 4
+
+
+def test_no_logprobs_stay_none_beside_a_twin_that_has_them():
+    bare = Turn((1,), Completion((2, 3), None, (0, 0), "stop"))
+    inside = Turn((1, 2), Completion((3,), None, (0,), "stop"))
+    tree = TokenTree()
+    made = [bare, turn([1], [2, 3]), inside]
+    refs = [tree.add([one]) for one in made]
+    assert [tree.turns(ref) for ref in refs] == [(one,) for one in made]
+
+
+@pytest.mark.parametrize("logprobs", [(), None])
+def test_nothing_sampled_is_kept_as_it_was(logprobs):
+    empty = Completion((), logprobs, (), "cancelled")
+    made = [Turn((1, 2), empty), Turn((1, 2, 3), empty), Turn((1, 2, 3), turn([], [4]).completion), Turn((), empty)]
+    tree = TokenTree()
+    assert tree.turns(tree.add(made)) == tuple(made)
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "versions"), [((-0.1,), (0, 0)), ((-0.1, -0.2), (0,)), ((), ()), (None, (0,) * 3)]
+)
+def test_lengths_that_do_not_agree_are_refused(logprobs, versions):
+    tree = TokenTree()
+    with pytest.raises(ValueError, match=r"must match the sampled tokens: got \d, expected 2"):
+        tree.add([Turn((1,), Completion((2, 3), logprobs, versions, "stop"))])
