@@ -19,6 +19,7 @@ Backend = Annotated[str, typer.Option(help="local, process (no isolation), conta
 Workspace = Annotated[
     Path | None, typer.Option(help="A folder to work in; without it, an empty one that is thrown away.")
 ]
+Image = Annotated[str | None, typer.Option(help="For container: an image's name, or a folder with a Dockerfile.")]
 Network = Annotated[bool, typer.Option("--network", help="Let the command reach the network.")]
 
 
@@ -30,6 +31,7 @@ def run(
     memory_mib: Annotated[int, typer.Option(help="Memory, MiB.")] = 2048,
     network: Network = False,
     workspace: Workspace = None,
+    image: Image = None,
     as_json: AsJson = False,
 ) -> None:
     """Run one command in a sandbox; the exit code is 0 when the command's is, otherwise 1.
@@ -41,7 +43,7 @@ def run(
     from palestra.sandboxes import Limits
 
     limits = Limits(wall_s=timeout, cpu_s=timeout, memory_mib=memory_mib, network=network)
-    result = asyncio.run(_run(argv, backend, workspace, limits))
+    result = asyncio.run(_run(argv, backend, workspace, limits, image))
     emit(as_json, _plain(result), _said(result))
     raise typer.Exit(0 if result.exit_code == 0 else 1)
 
@@ -88,10 +90,11 @@ def check(
     raise typer.Exit(0 if report.passed else 1)
 
 
-async def _run(argv: list[str], backend: str, workspace: Path | None, limits: Any) -> ExecResult:
+async def _run(argv: list[str], backend: str, workspace: Path | None, limits: Any, image: str | None) -> ExecResult:
     from palestra.sandboxes import open_sandbox
 
-    async with open_sandbox(backend, workspace=workspace, limits=limits) as box:
+    built = Path(image) if image and Path(image).is_dir() else image
+    async with open_sandbox(backend, workspace=workspace, limits=limits, image=built) as box:
         return await box.exec(argv)
 
 

@@ -32,17 +32,24 @@ def open_sandbox(
     workspace: Path | None = None,
     mounts: Sequence[Mount] = (),
     limits: Limits | None = None,
+    image: str | Path | None = None,
 ) -> Sandbox:
     """A sandbox of the named back end, to be used with ``async with``.
 
     workspace  a folder of the host that the sandbox works in; None: a private one, removed on close
     mounts     host paths shown read-only inside
     limits     of every ``exec`` that names none
+    image      of a container: the name of one, or a Path to a folder with a Dockerfile
 
     Raises SandboxError: unknown back end, the back end cannot run on this machine (with the command that mends it), the
     workspace is no folder. There is no fall-back to less isolation."""
     if backend not in BACKENDS:
         raise SandboxError(f"unknown sandbox back end {backend!r}: {nearest(backend, BACKENDS)}")
     kind = getattr(import_module(f"palestra.sandboxes.{backend}"), BACKENDS[backend])
-    sandbox: Sandbox = kind(workspace, mounts, limits or Limits())
+    if image is not None and backend != "container":
+        raise SandboxError(
+            f"the {backend} back end has no images, so none of {str(image)!r}; ask for the container back end"
+        )
+    options = {} if image is None else {"image": image}
+    sandbox: Sandbox = kind(workspace, mounts, limits or Limits(), **options)
     return sandbox

@@ -1,7 +1,7 @@
 """The ``container`` back end: a container of Docker or Podman, through the engine's API.
 
-The workspace is a folder of the host, mounted at /workspace; the image is one that the engine has or can pull. One
-command runs at a time: when it has ended, everything else in the container is killed, as in every back end.
+The workspace is a folder of the host, mounted at /workspace; the image is one that the engine has, or a Dockerfile's.
+One command runs at a time: when it has ended, everything else in the container is killed, as in every back end.
 """
 
 from __future__ import annotations
@@ -51,9 +51,13 @@ def find_engine() -> str:
 
 
 class ContainerSandbox:
-    """A container that sleeps, and the commands run in it. It is made when it is first needed."""
+    """A container that sleeps, and the commands run in it. It is made when it is first needed.
 
-    def __init__(self, workspace: Path | None, mounts: Sequence[Mount], limits: Limits, image: str = IMAGE) -> None:
+    image   the name of an image that the engine has; or a Path: a folder with a Dockerfile, which is built"""
+
+    def __init__(
+        self, workspace: Path | None, mounts: Sequence[Mount], limits: Limits, image: str | Path = IMAGE
+    ) -> None:
         self._engine = Engine(find_socket())
         self._own = Path(tempfile.mkdtemp(prefix=janitor.name("process"))) if workspace is None else None
         root = workspace or self._own
@@ -74,6 +78,8 @@ class ContainerSandbox:
     async def start(self) -> str:
         """The container's id. Raises SandboxError with the engine's words where it cannot be made."""
         if self._id is None:
+            if isinstance(self._image, Path):
+                self._image = await self._engine.build(self._image)
             made = await self._engine.ask("POST", "/containers/create", self._description())
             self._id = str(made["Id"])
             await self._engine.ask("POST", f"/containers/{self._id}/start")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import io
+import json
 import os
+import tarfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -56,6 +60,24 @@ class Engine:
             raise SandboxError(f"the container engine refused {method} {path}: {_words(answer)}")
         return answer.json()
 
+    async def build(self, folder: Path) -> str:
+        """Build the Dockerfile of ``folder``, which is also its context; the image's name tells its content, so that
+        the same context is built once. Raises SandboxError with the last words of the build where it fails."""
+        context = _archive(folder)
+        name = f"palestra/built:{hashlib.sha256(context).hexdigest()[:24]}"
+        async with self._connection() as (reader, writer):
+            http.send(writer, "POST", API + "/build", context, {"t": name, "rm": "1"}, {"Connection": "close"})
+            await writer.drain()
+            status, headers = await http.head(reader)
+            answer = http.Answer(status, headers, await http.body(reader, headers))
+        said = [json.loads(line) for line in answer.body.splitlines() if line.startswith(b"{")]
+        errors = [turn["error"] for turn in said if "error" in turn]
+        if status >= 400 or errors:
+            raise SandboxError(
+                f"{str(folder / 'Dockerfile')!r} does not build: {errors[-1] if errors else _words(answer)}"
+            )
+        return name
+
     async def attach(
         self, path: str, data: object, stdin: bytes, hear: Callable[[Literal["stdout", "stderr"], bytes], None]
     ) -> None:
@@ -89,6 +111,23 @@ class Engine:
             raise SandboxError(f"the container engine at {self.socket} broke off: {error}") from error
         finally:
             writer.close()
+
+
+def _archive(folder: Path) -> bytes:
+    """A build context as tar. Times and owners are left out, so that the same files give the same bytes."""
+
+    def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.mtime = entry.uid = entry.gid = 0
+        entry.uname = entry.gname = ""
+        return entry
+
+    if not (folder / "Dockerfile").is_file():
+        raise SandboxError(f"{str(folder)!r} holds no Dockerfile; name a folder that does, or an image")
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.add(path, arcname=str(path.relative_to(folder)), recursive=False, filter=plain)
+    return stream.getvalue()
 
 
 async def _frames(reader: asyncio.StreamReader) -> AsyncIterator[tuple[int, bytes]]:

@@ -30,10 +30,15 @@ def send(
     query: Mapping[str, object],
     more: Mapping[str, str],
 ) -> None:
-    """Write one request; ``data`` as JSON where it is not None."""
-    content = b"" if data is None else json.dumps(data).encode()
+    """Write one request: bytes as they are (a tar archive), anything else but None as JSON."""
+    content = data if isinstance(data, bytes) else b"" if data is None else json.dumps(data).encode()
     tail = f"?{urlencode(query)}" if query else ""
-    headers = {"Host": "sandbox", "Content-Type": "application/json", "Content-Length": str(len(content)), **more}
+    headers = {
+        "Host": "sandbox",
+        "Content-Type": "application/x-tar" if isinstance(data, bytes) else "application/json",
+        "Content-Length": str(len(content)),
+        **more,
+    }
     lines = [f"{method} {quote(path)}{tail} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     writer.write("\r\n".join([*lines, "", ""]).encode() + content)
 

@@ -18,6 +18,11 @@ from pathlib import Path
 from typing import Any
 
 
+def _plain(body: bytes) -> Any:
+    """The JSON of a request; None for none, and for the archive of a build."""
+    return json.loads(body) if body.startswith(b"{") else None
+
+
 async def _request(reader: asyncio.StreamReader) -> tuple[bytes, str, bytes]:
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
@@ -33,7 +38,7 @@ async def replaying(socket: Path, exchanges: list[dict[str, Any]]) -> AsyncItera
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         _, line, body = await _request(reader)
         exchange = left.pop(0) if left else {"answer": "", "request": "nothing more"}
-        asked.append({"request": line, "body": json.loads(body) if body else None, "expected": exchange["request"]})
+        asked.append({"request": line, "body": _plain(body), "expected": exchange["request"]})
         writer.write(base64.b64decode(exchange["answer"]))
         with contextlib.suppress(ConnectionError):
             await writer.drain()

@@ -108,3 +108,30 @@ async def test_the_conformance_suite_on_a_real_engine() -> None:
         pytest.skip("PALESTRA_TEST_IMAGE names no image, so no container engine is tried")
     report = await run("container", open=lambda: ContainerSandbox(None, (), Limits(), image))
     assert [verdict for verdict in report.verdicts if verdict.status == "failed"] == []
+
+
+async def test_a_dockerfile_is_built_once_per_content(socket: Path, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    stream = b'{"stream":"STEP 1/1: FROM scratch"}\n{"stream":"Successfully built"}\n'
+    built = base64.b64encode(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(stream), stream)).decode()
+    names = []
+    for _ in range(2):
+        box = ContainerSandbox(None, (), Limits(), tmp_path)
+        async with replaying(socket, [{"request": "", "answer": built}, *RECORDED[:2]]) as asked:
+            await box.start()
+        names.append(asked[1]["body"]["Image"])
+        assert asked[0]["request"].startswith("POST /v1.41/build?t=palestra%2Fbuilt")
+    assert names[0] == names[1] and names[0].startswith("palestra/built:")
+
+
+async def test_a_dockerfile_that_does_not_build_is_told_in_the_engines_words(socket: Path, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM nothing\n")
+    stream = b'{"stream":"STEP 1/1"}\n{"error":"no such image"}\n'
+    failed = base64.b64encode(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(stream), stream)).decode()
+    box = ContainerSandbox(None, (), Limits(), tmp_path)
+    async with replaying(socket, [{"request": "", "answer": failed}]):
+        with pytest.raises(SandboxError, match="does not build: no such image"):
+            await box.start()
+    (tmp_path / "Dockerfile").unlink()
+    with pytest.raises(SandboxError, match="holds no Dockerfile"):
+        await box.start()
