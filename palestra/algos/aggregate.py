@@ -2,7 +2,7 @@
 
 Each is a frozen function is_trained_BT -> weights_BT of a *whole* batch. Computed once and then sliced, the weights
 make micro-batches sum to the batch exactly, whatever their number; no denominator ever depends on how the batch was
-cut. Without any trained token the weights are zeros.
+cut. TrainError where no token of the batch is trained: there is no mean of nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +12,22 @@ from typing import Protocol
 
 from torch import Tensor
 
+from palestra.errors import TrainError
+
 
 class Aggregate(Protocol):
     def __call__(self, is_trained_BT: Tensor) -> Tensor: ...
+
+
+def _trained_lengths(is_trained_BT: Tensor) -> Tensor:
+    """Trained tokens of each sequence, [B, 1]; TrainError where the whole batch has none."""
+    lengths_B1 = is_trained_BT.sum(-1, keepdim=True)
+    if not bool(lengths_B1.any()):
+        raise TrainError(
+            f"no token of the batch {tuple(is_trained_BT.shape)} is trained, so its loss has no denominator; "
+            "leave the step out, and look at why every sequence was masked"
+        )
+    return lengths_B1
 
 
 @dataclass(frozen=True)
@@ -22,7 +35,7 @@ class TokenMean:
     """w = 1 / (trained tokens of the batch): every token counts the same, so long sequences count more (DAPO)."""
 
     def __call__(self, is_trained_BT: Tensor) -> Tensor:
-        return is_trained_BT.float() / is_trained_BT.sum().clamp_min(1)
+        return is_trained_BT.float() / _trained_lengths(is_trained_BT).sum()
 
 
 @dataclass(frozen=True)
@@ -30,8 +43,8 @@ class SequenceMean:
     """w = 1 / (sequences with a trained token × trained tokens of this sequence): the mean of token means (GRPO)."""
 
     def __call__(self, is_trained_BT: Tensor) -> Tensor:
-        lengths_B1 = is_trained_BT.sum(-1, keepdim=True)
-        sequences = (lengths_B1 > 0).sum().clamp_min(1)
+        lengths_B1 = _trained_lengths(is_trained_BT)
+        sequences = (lengths_B1 > 0).sum()
         return is_trained_BT.float() / (lengths_B1.clamp_min(1) * sequences)
 
 
@@ -45,5 +58,5 @@ class PerMaxLen:
     tokens: int
 
     def __call__(self, is_trained_BT: Tensor) -> Tensor:
-        sequences = is_trained_BT.any(-1).sum().clamp_min(1)
+        sequences = (_trained_lengths(is_trained_BT) > 0).sum()
         return is_trained_BT.float() / (sequences * self.tokens)

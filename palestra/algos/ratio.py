@@ -11,6 +11,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+LOG_RATIO_BOUND = 20.0
+"""|log ρ| beyond which ``bounded_exp`` stops: e^20 is 5e8, and float32 overflows at e^88."""
+
 
 class Ratio(Protocol):
     def __call__(self, logprobs_BT: Tensor, behaviour_logprobs_BT: Tensor, is_trained_BT: Tensor) -> Tensor: ...
@@ -34,3 +37,9 @@ def sequence_ratio(logprobs_BT: Tensor, behaviour_logprobs_BT: Tensor, is_traine
     log_s_B1 = (log_ratios_BT.sum(-1, keepdim=True) / lengths_B1).detach()
     own_BT = log_ratios_BT - log_ratios_BT.detach()
     return torch.where(is_trained_BT, log_s_B1 + own_BT, log_ratios_BT)
+
+
+def bounded_exp(log_ratios_BT: Tensor) -> Tensor:
+    """ρ = exp(log ρ clamped to ±20), [B, T]. Beyond the bound the gradient is 0; without it, an overflowing ratio
+    turns the gradient of a clipped token from 0 into 0·inf = NaN. (verl and SkyRL have the same bound.)"""
+    return log_ratios_BT.clamp(-LOG_RATIO_BOUND, LOG_RATIO_BOUND).exp()

@@ -12,8 +12,8 @@ from torch import Tensor
 from palestra.algos.aggregate import Aggregate, PerMaxLen, SequenceMean, TokenMean
 from palestra.algos.credit import Credit, GroupCenter, GroupZScore, LeaveOneOut, MaxRL
 from palestra.algos.kl import Estimator, k1, k3
-from palestra.algos.ratio import Ratio, sequence_ratio, token_ratio
-from palestra.algos.surrogate import Clip, Surrogate, Unclipped
+from palestra.algos.ratio import Ratio, bounded_exp, sequence_ratio, token_ratio
+from palestra.algos.surrogate import Cispo, Clip, Sapo, Surrogate, Unclipped
 from palestra.errors import ConfigError, TrainError, nearest
 
 
@@ -61,7 +61,8 @@ class Recipe:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a micro-batch, and statistics; both add up over micro-batches to those of the batch.
 
-        weights_BT  this micro-batch's slice of ``aggregate(is_trained_BT of the whole batch)``
+        advantages_B1  one per sequence, or [B, T], one per token
+        weights_BT     this micro-batch's slice of ``aggregate(is_trained_BT of the whole batch)``
 
         Statistics are sums under the same weights: clip_low, clip_high (share of tokens whose gradient was cut),
         ratio (mean), behaviour_k1 and behaviour_k3 (KL(sampler ‖ trainer): k1 = log μ − log π), and with a reference
@@ -70,15 +71,15 @@ class Recipe:
         _check_finite("log-probability", logprobs_BT, is_trained_BT)
         _check_finite("behaviour log-probability", behaviour_logprobs_BT, is_trained_BT)
         _check_finite("advantage", advantages_B1.expand_as(logprobs_BT), is_trained_BT)
-        advantages_B1 = torch.where(is_trained_BT.any(-1, keepdim=True), advantages_B1, advantages_B1.new_zeros(()))
+        advantages_BT = _masked(advantages_B1.expand_as(logprobs_BT), is_trained_BT)
         log_ratios_BT = self.ratio(logprobs_BT, behaviour_logprobs_BT, is_trained_BT)
-        losses_BT, is_low_BT, is_high_BT = self.surrogate(log_ratios_BT, advantages_B1)
+        losses_BT, is_low_BT, is_high_BT = self.surrogate(log_ratios_BT, advantages_BT)
         loss = (losses_BT * weights_BT).sum()
         now_BT, then_BT = _masked(logprobs_BT, is_trained_BT), _masked(behaviour_logprobs_BT, is_trained_BT)
         stats = {
             "clip_low": is_low_BT,
             "clip_high": is_high_BT,
-            "ratio": log_ratios_BT.exp(),
+            "ratio": bounded_exp(log_ratios_BT),
             "behaviour_k1": k1(then_BT, now_BT),
             "behaviour_k3": k3(then_BT, now_BT),
         }
@@ -119,6 +120,10 @@ DAPO = replace(GRPO, surrogate=Clip(0.2, 0.28), aggregate=TokenMean(), keeps_fla
 """arXiv:2503.14476: clip-higher, token mean, groups without a comparison dropped."""
 GSPO = replace(GRPO, ratio=sequence_ratio, surrogate=Clip(3e-4, 4e-4))
 """arXiv:2507.18071."""
+CISPO = replace(DAPO, surrogate=Cispo(), keeps_flat=True)
+"""arXiv:2506.13585: token mean; the bound 1 + high = 5 is the one that TRL recommends."""
+SAPO = replace(GRPO, surrogate=Sapo())
+"""arXiv:2511.20347."""
 MAX_RL = replace(REINFORCE, credit=MaxRL())
 """arXiv:2602.02710."""
 
@@ -130,6 +135,8 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         "dr_grpo": DR_GRPO,
         "dapo": DAPO,
         "gspo": GSPO,
+        "cispo": CISPO,
+        "sapo": SAPO,
         "max_rl": MAX_RL,
     }
 )

@@ -1,7 +1,8 @@
 """Surrogates: ratio and advantage to a loss per token, to be minimised.
 
 Each is a frozen function (log_ratios_BT, advantages_B1) -> (losses_BT, is_low_BT, is_high_BT); the two masks say which
-tokens' gradients were cut because their ratio ran below or above the range.
+tokens' gradients were cut or bounded because their ratio ran below or above the range. Advantages are [B, 1], or
+[B, T] where they differ between the tokens of a sequence. Ratios are exponentiated with a bound (``bounded_exp``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+
+from palestra.algos.ratio import bounded_exp
 
 
 class Surrogate(Protocol):
@@ -23,7 +26,7 @@ class Unclipped:
 
     def __call__(self, log_ratios_BT: Tensor, advantages_B1: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         nowhere_BT = torch.zeros_like(log_ratios_BT, dtype=torch.bool)
-        return -log_ratios_BT.exp() * advantages_B1, nowhere_BT, nowhere_BT
+        return -bounded_exp(log_ratios_BT) * advantages_B1, nowhere_BT, nowhere_BT
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Clip:
     dual: float | None = None
 
     def __call__(self, log_ratios_BT: Tensor, advantages_B1: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        ratios_BT = log_ratios_BT.exp()
+        ratios_BT = bounded_exp(log_ratios_BT)
         plain_BT = -ratios_BT * advantages_B1
         clipped_BT = -ratios_BT.clamp(1 - self.low, 1 + self.high) * advantages_B1
         losses_BT = torch.maximum(plain_BT, clipped_BT)
@@ -52,3 +55,43 @@ class Clip:
             losses_BT = torch.where(is_dual_BT, bound_BT, losses_BT)
             is_high_BT = is_high_BT | is_dual_BT
         return losses_BT, is_low_BT, is_high_BT
+
+
+@dataclass(frozen=True)
+class Cispo:
+    """L = −sg[min(ρ, 1 + high)]·A·log π (arXiv:2506.13585): the weight is bounded, but no token loses its gradient.
+
+    The value is −sg[w]·A·(1 + log ρ − sg[log ρ]), w the bounded weight: that gradient, in the other surrogates' units.
+
+    low, high  bounds of the weight, 1 − low <= w <= 1 + high; low = 1 leaves it unbounded below (the paper's choice).
+               TRL's ``epsilon_high`` is 1 + high.
+    """
+
+    low: float = 1.0
+    high: float = 4.0
+
+    def __call__(self, log_ratios_BT: Tensor, advantages_B1: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        ratios_BT = bounded_exp(log_ratios_BT.detach())
+        weights_BT = ratios_BT.clamp(1 - self.low, 1 + self.high)
+        through_BT = 1 + log_ratios_BT - log_ratios_BT.detach()
+        return -weights_BT * advantages_B1 * through_BT, ratios_BT < 1 - self.low, ratios_BT > 1 + self.high
+
+
+@dataclass(frozen=True)
+class Sapo:
+    """L = −(4/τ)·sigmoid(τ·(ρ − 1))·A, τ by the sign of A (arXiv:2511.20347): a soft gate instead of a clip.
+
+    At ρ = 1 the gradient is REINFORCE's; it fades smoothly on both sides, faster for a larger τ. Nothing is cut, so
+    both masks are False. positive, negative  τ for A > 0 and for A <= 0.
+    """
+
+    positive: float = 1.0
+    negative: float = 1.05
+
+    def __call__(self, log_ratios_BT: Tensor, advantages_B1: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        ratios_BT = bounded_exp(log_ratios_BT)
+        is_positive_B1 = advantages_B1 > 0
+        tau_B1 = torch.where(is_positive_B1, self.positive, self.negative).to(ratios_BT.dtype)
+        gates_BT = 4 / tau_B1 * (tau_B1 * (ratios_BT - 1)).sigmoid()
+        nowhere_BT = torch.zeros_like(ratios_BT, dtype=torch.bool)
+        return -gates_BT * advantages_B1, nowhere_BT, nowhere_BT

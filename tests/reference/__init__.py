@@ -1,0 +1,1 @@
+"""Slow, obvious loops over plain numbers: what the tensor code must equal."""
