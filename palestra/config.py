@@ -49,7 +49,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: must be UTF-8 text, got byte {error.object[error.start]:#04x} at {error.start}") from None
+        raise ConfigError(
+            f"{path}: must be UTF-8 text, got byte {error.object[error.start]:#04x} at {error.start}"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 

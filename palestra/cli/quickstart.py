@@ -17,7 +17,7 @@ def quickstart(
     package: Annotated[
         list[str] | None, typer.Option("--package", help="Installed package to forge from; repeat for more.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Fixes everything but the clock.")] = 0,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, as rl.steps=50.")
     ] = None,

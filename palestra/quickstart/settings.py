@@ -32,12 +32,14 @@ class QuickstartSettings(Config):
 SHORT = (
     "cases=400",
     "limit=4",
-    "gold_tasks=800",
+    "gold_tasks=1200",
     "eval_tasks=160",
     "eval_sampled=40",
-    "sft.steps=40",
+    "sft.steps=80",
+    "sft.batch_size=32",
     "rl.steps=6",
     "rl.groups=16",
     "rl.checkpoint_every=2",
+    "rl.reference_every=2",
 )
 """Overrides that run every phase in under half a minute; too short to learn anything."""

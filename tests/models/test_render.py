@@ -33,7 +33,7 @@ def test_lone_surrogates_can_be_shown() -> None:
 
 @given(st.lists(st.integers(0, 255), max_size=8), st.booleans())
 def test_a_next_prompt_keeps_the_ids_that_were_sampled(sampled: list[int], ended: bool) -> None:
-    """Ids that are no UTF-8 would not survive decoding and encoding again; they must stand in the prompt as they are."""
+    """Ids that are no UTF-8 would not survive decoding and encoding again; they stand in the prompt as they are."""
     prompt = RENDER.prompt([Message("user", "q")])
     completion = (*sampled, *((END,) if ended else ()))
     grown = RENDER.extend(prompt, completion, [Message("tool", "r")])

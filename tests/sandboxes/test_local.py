@@ -190,3 +190,47 @@ async def test_nothing_is_held_after_forty_sandboxes() -> None:
     await asyncio.sleep(0.2)
     assert (len(os.listdir("/proc/self/fd")), len(os.listdir(f"/proc/{keeper}/fd"))) == before
     assert Path(f"/proc/{keeper}/task/{keeper}/children").read_text() == ""
+
+
+async def test_forbidden_namespaces_name_the_command_that_allows_them() -> None:
+    """Inside a sandbox no namespace can be made: what runs there meets a machine that forbids them."""
+    repository = Path(__file__).parents[2]
+    program = (
+        f"import sys; sys.path.insert(0, {str(repository)!r})\n"
+        "import asyncio\nfrom palestra.sandboxes import open_sandbox\n"
+        "async def main():\n  async with open_sandbox('local') as box: await box.exec(['true'])\nasyncio.run(main())"
+    )
+    mounts = (*python_mounts(), Mount(repository / "palestra"))
+    async with open_sandbox("local", mounts=mounts) as box:
+        result = await box.exec([sys.executable, "-I", "-c", program])
+    assert result.exit_code == 1
+    assert b"user and mount namespaces cannot be made here" in result.stderr
+    assert b"sysctl -w user.max_user_namespaces" in result.stderr
+
+
+async def test_without_overlay_a_snapshot_copies_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(self: stores.Store, lowers: object) -> tuple[str, str, int]:
+        raise OSError(19, "No such device")  # what a kernel without overlayfs answers
+
+    monkeypatch.setattr(stores.Store, "overlay", refuse)
+    async with open_sandbox("local") as box:
+        await box.exec(
+            ["sh", "-c", "mkdir -m 750 d; echo 12 > d/f; ln -s d/f l; chmod 640 d/f; touch -d 2001-01-01 d/f"]
+        )
+        snapshot = await box.snapshot()
+        assert (snapshot.how, snapshot.copied_bytes) == ("copy", 3)
+        await box.write("d/f", b"changed")
+        async with await box.fork(snapshot) as child:
+            said = await child.exec(
+                ["sh", "-c", "cat l; stat -c '%a %y' d/f | cut -c1-14; stat -c %a d; echo more >> d/f"]
+            )
+            assert said.stdout == b"12\n640 2001-01-01\n750\n"
+            async with await box.fork(snapshot) as sibling:
+                assert await sibling.read("d/f") == b"12\n"
+
+
+async def test_an_absent_interpreter_is_refused() -> None:
+    with pytest.raises(SandboxError, match="cannot be found"):
+        python_mounts("/no/python")
+    with pytest.raises(SandboxError, match="no working Python interpreter"):
+        python_mounts("/bin/true")
