@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from palestra.sandboxes.base import Sandbox
 from palestra.types import Action, Message, Outcome, Score, Step, Task, Unscored
+
+UNCERTIFIED = "uncertified"
+"""Key of why an environment has no valid certificate: in its spec's facts, and in what is stored of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class EnvSpec:
     splits       names of its splits and the number of distinct tasks in each (None: unlimited)
     max_turns    policy calls at most in one session
     needs_sandbox  whether ``open`` must be given one
-    facts        anything else a reader may want to know
+    facts        anything else a reader may want to know; UNCERTIFIED where it has no valid certificate
     """
 
     id: str
@@ -60,3 +63,8 @@ class Environment(Protocol):
         ...
 
     async def grade(self, task: Task, outcome: Outcome, sandbox: Sandbox | None = None) -> Score | Unscored: ...
+
+
+def uncertified(envs: Iterable[Environment]) -> dict[str, str]:
+    """Why an environment has no valid certificate, by the id of each that has none: what a run that uses it keeps."""
+    return {env.spec.id: str(env.spec.facts[UNCERTIFIED]) for env in envs if UNCERTIFIED in env.spec.facts}

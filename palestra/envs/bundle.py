@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,8 @@ from typing import Any
 
 from palestra.envs.base import Environment
 from palestra.errors import BundleError, GateError, boundary
+
+log = logging.getLogger(__name__)
 
 CERTIFICATE = "certificate.json"
 CASES = "tests/cases.jsonl"
@@ -224,9 +227,16 @@ def load_environment(path: Path, *, style: str = "bare", allow_uncertified: bool
 
     style  "bare" shows the call alone; "instructed" puts a system message before it that says what to answer
     Raises BundleError where it is not a bundle, and GateError where it has no valid certificate, unless
-    ``allow_uncertified``. The cases are read when first needed."""
+    ``allow_uncertified``: then it is logged as a warning, and stands under "uncertified" in the spec's facts. The cases
+    are read when first needed."""
     from palestra.envs.predict import PredictEnvironment
 
     facts = read_facts(path)
-    sha256 = content_hash(path) if allow_uncertified else read_certificate(path)["bundle_sha256"]
-    return PredictEnvironment(path, facts, sha256, style)
+    try:
+        sha256, fault = read_certificate(path)["bundle_sha256"], None
+    except GateError as error:
+        if not allow_uncertified:
+            raise
+        sha256, fault = content_hash(path), str(error)
+        log.warning("palestra: used although uncertified, as asked: %s", fault)
+    return PredictEnvironment(path, facts, sha256, style, uncertified=fault)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 
-from palestra.envs.base import EnvSpec
+from palestra.envs.base import UNCERTIFIED, EnvSpec
 from palestra.envs.bundle import Case, PredictFacts, read_cases
 from palestra.errors import ConfigError, TaskError, nearest
 from palestra.sandboxes.base import Sandbox
@@ -29,7 +29,9 @@ class PredictEnvironment:
     once before any comes twice. Every other split is one seeded permutation, once. Nothing needs a sandbox: the
     answer is compared as data and never executed."""
 
-    def __init__(self, path: Path, facts: PredictFacts, version: str, style: str) -> None:
+    def __init__(
+        self, path: Path, facts: PredictFacts, version: str, style: str, *, uncertified: str | None = None
+    ) -> None:
         if style not in STYLES:
             raise ConfigError(f"style {style!r}: unknown, {nearest(style, STYLES)}")
         self.path, self.facts, self.style = path, facts, style
@@ -43,6 +45,7 @@ class PredictEnvironment:
                 "package_version": facts.version,
                 "licence": facts.licence,
                 "style": style,
+                **({UNCERTIFIED: uncertified} if uncertified else {}),
             },
         )
         self._grader = LiteralAnswer(facts.rel_tol)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from palestra.envs.base import Environment
+from palestra.envs.base import UNCERTIFIED, Environment, uncertified
 from palestra.errors import ConfigError
 from palestra.evals.metrics import Proportion, pass_at_k
 from palestra.models.client import Policy
@@ -70,7 +70,7 @@ async def evaluate(
     could be scored at all, with the most frequent reason.
     """
     by_id = {env.spec.id: env for env in envs}
-    run = store.begin_run(name, "eval", {"policy": policy.name, **vars(plan)})
+    run = store.begin_run(name, "eval", {"policy": policy.name, **vars(plan), UNCERTIFIED: uncertified(envs)})
     greedy_tasks = spread(envs, plan.split, plan.seed, plan.tasks)
     groups: dict[int, list[Group]] = {}
     for step, tasks, size, temperature in (

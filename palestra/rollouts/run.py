@@ -9,7 +9,7 @@ from itertools import islice, zip_longest
 from statistics import fmean
 from typing import Any
 
-from palestra.envs.base import Environment
+from palestra.envs.base import UNCERTIFIED, Environment, uncertified
 from palestra.models.client import Policy
 from palestra.rollouts.groups import plan_group, run_groups
 from palestra.store import Store
@@ -62,7 +62,7 @@ async def roll_out(
     on_rollout: Callable[[Trajectory], None] | None = None,
 ) -> RolloutReport:
     """Make the rollouts of ``plan`` under a new run ``name``; each batch is durable before the next begins."""
-    run = store.begin_run(name, "rollout", {"policy": policy.name, **vars(plan)})
+    run = store.begin_run(name, "rollout", {"policy": policy.name, **vars(plan), UNCERTIFIED: uncertified(envs)})
     by_id = {env.spec.id: env for env in envs}
     tasks = spread(envs, plan.split, plan.seed, plan.tasks)
     plans = [plan_group(run, plan.seed, 0, at, task, plan.n) for at, task in enumerate(tasks)]

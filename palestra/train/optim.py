@@ -9,10 +9,11 @@ from torch import nn
 
 from palestra.config import Config
 from palestra.errors import TrainError
+from palestra.train.muon import Muon
 
 
 class OptimiserSettings(Config):
-    """kind: "muon" steps the blocks' matrices along orthogonalised momentum (torch.optim.Muon) at ``matrix_lr``, and
+    """kind: "muon" steps the blocks' matrices along orthogonalised momentum (``palestra.train.muon``) at ``matrix_lr``, and
     everything else by AdamW at ``lr``; "adamw" steps all by AdamW at ``lr``.
 
     The rate rises linearly over ``warmup`` steps, then falls linearly to ``final`` × its peak at the last step.
@@ -53,7 +54,7 @@ class Optimiser:
             )
         ]
         if matrices:
-            self.parts.append(torch.optim.Muon(matrices, lr=settings.matrix_lr, weight_decay=settings.weight_decay))
+            self.parts.append(Muon(matrices, lr=settings.matrix_lr, weight_decay=settings.weight_decay))
         self.peaks = [part.param_groups[0]["lr"] for part in self.parts]
 
     def factor(self, step: int) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from palestra.envs.base import UNCERTIFIED, Environment, uncertified
 from palestra.errors import TrainError
 from palestra.files import atomic_folder
 from palestra.models.load import load_native, save_model
@@ -49,7 +50,13 @@ class Run:
 
 @contextmanager
 def training_run(
-    settings: TrainSettings, store: Store, optimiser: OptimiserSettings, steps: int, *, resume: bool
+    settings: TrainSettings,
+    store: Store,
+    optimiser: OptimiserSettings,
+    steps: int,
+    *,
+    resume: bool,
+    envs: Sequence[Environment] = (),
 ) -> Iterator[Run]:
     """Open a run: a new one, or with ``resume`` the newest of that name, at its last checkpoint.
 
@@ -73,7 +80,7 @@ def training_run(
             policy.version = run.step
         store.end_run(run.id, "running")
     else:
-        run.id = store.begin_run(settings.name, settings.method, config)
+        run.id = store.begin_run(settings.name, settings.method, {**config, UNCERTIFIED: uncertified(envs)})
     try:
         yield run
     except BaseException:
@@ -82,7 +89,7 @@ def training_run(
 
 
 def _require_equal(stored: dict[str, Any], now: dict[str, Any], run: str) -> None:
-    for key in sorted(stored.keys() | now.keys()):
+    for key in sorted((stored.keys() | now.keys()) - {UNCERTIFIED}):
         if stored.get(key) != now.get(key):
             raise TrainError(
                 f"run {run} cannot be resumed with another {key}: it began with {stored.get(key)!r}, "

@@ -38,7 +38,7 @@ def train_rl(
     """Train ``settings.model`` by ``settings.rl.recipe`` on ``envs``; returns the finished run."""
     rl = settings.rl
     algorithm = recipe(rl.recipe)
-    with training_run(settings, store, rl.optimiser, rl.steps, resume=resume) as run:
+    with training_run(settings, store, rl.optimiser, rl.steps, resume=resume, envs=envs) as run:
         starting = load_native(settings.model.removeprefix("native:"), seed=settings.seed).model
         sampler = UniformSampler(envs, split="train", seed=settings.seed)
         sampler.load_state_dict(dict(run.state or sampler.state_dict()))

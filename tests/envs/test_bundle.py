@@ -1,5 +1,6 @@
 """The disk format, and what loading insists on."""
 
+import asyncio
 import itertools
 import json
 
@@ -15,6 +16,9 @@ from palestra.envs.bundle import (
 )
 from palestra.envs.splits import split_of
 from palestra.errors import BundleError, ConfigError, GateError, TaskError
+from palestra.models.scripted import scripted
+from palestra.rollouts.run import RolloutPlan, roll_out
+from palestra.store import Store
 from palestra.types import Action, Message, Score
 
 TOML = """
@@ -224,3 +228,20 @@ def test_styles(bundle):
     assert one.id == other.id and one.messages[1:] == other.messages
     with pytest.raises(ConfigError, match="did you mean bare"):
         load_environment(bundle, style="bear", allow_uncertified=True)
+
+
+def test_what_uses_an_uncertified_environment_says_so_and_keeps_it(bundle, caplog, tmp_path):
+    environment = load_environment(bundle, allow_uncertified=True)
+    assert "used although uncertified, as asked" in caplog.text
+    assert "has no certificate" in caplog.text
+    with Store.open(tmp_path / "palestra.db", create=True) as store:
+        for used, why in ((environment, {"toy.double": "has no certificate"}), (certified(bundle), {})):
+            report = asyncio.run(roll_out("r", [used], scripted("gold"), store, RolloutPlan(tasks=1)))
+            kept = store.find_run(report.run).config["uncertified"]
+            assert kept.keys() == why.keys()
+            assert all(says in kept[name] for name, says in why.items())
+
+
+def certified(bundle):
+    certify(bundle)
+    return load_environment(bundle, allow_uncertified=True)
