@@ -13,8 +13,8 @@ from palestra.train.muon import Muon
 
 
 class OptimiserSettings(Config):
-    """kind: "muon" steps the blocks' matrices along orthogonalised momentum (``palestra.train.muon``) at ``matrix_lr``, and
-    everything else by AdamW at ``lr``; "adamw" steps all by AdamW at ``lr``.
+    """kind: "muon" steps the blocks' matrices along orthogonalised momentum (``palestra.train.muon``) at ``matrix_lr``,
+    and everything else by AdamW at ``lr``; "adamw" steps all by AdamW at ``lr``.
 
     The rate rises linearly over ``warmup`` steps, then falls linearly to ``final`` × its peak at the last step.
     clip  largest global gradient norm (L2)
