@@ -6,14 +6,14 @@ two cores. A token's embedding is the sum of its own and, from tables of their o
 the place to copy from, where bytes alone need two layers and many times the training (measured in docs/lab.md).
 
 One set of weights serves three calls: ``forward`` (training, any attention mask), ``prefill`` and ``decode``
-(generation with a key-value cache). Axes: B rows, T tokens, W window, P prompt tokens, G samples of one prompt, H
-heads, D width of a head, C channels, V vocabulary, L layers.
+(generation with a key-value cache). Axes: B rows, T tokens, Q tokens asked about, W window, P prompt tokens, G samples
+of one prompt, H heads, D width of a head, C channels, V vocabulary, L layers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -63,21 +63,30 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
 
 
+def _attended(q: Tensor, k: Tensor, v: Tensor, **how: Any) -> Tensor:
+    """Softmax attention of queries [B, Q, H, D] to keys and values [B, T, H, D]: [B, Q, H, D]."""
+    return F.scaled_dot_product_attention(*(each.transpose(1, 2) for each in (q, k, v)), **how).transpose(1, 2)
+
+
 class Block(nn.Module):
     def __init__(self, config: TinyConfig) -> None:
         super().__init__()
         c = config.channels
         self.heads, self.head_width = config.heads, config.head_width
         self.norm_attention, self.norm_mlp = nn.RMSNorm(c, eps=1e-6), nn.RMSNorm(c, eps=1e-6)
-        self.qkv = nn.Linear(c, 3 * c, bias=False)
+        self.q, self.kv = nn.Linear(c, c, bias=False), nn.Linear(c, 2 * c, bias=False)
         self.out = nn.Linear(c, c, bias=False)
         self.gate_up = nn.Linear(c, 2 * config.hidden, bias=False)
         self.down = nn.Linear(config.hidden, c, bias=False)
 
-    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys (both rotated) and values of x [..., C], each [..., H, D]."""
-        q, k, v = self.qkv(self.norm_attention(x)).unflatten(-1, (3, self.heads, self.head_width)).unbind(-3)
-        return rotate(q, cos, sin), rotate(k, cos, sin), v
+    def queries(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """Rotated queries [..., H, D] of x [..., C]."""
+        return rotate(self.q(self.norm_attention(x)).unflatten(-1, (self.heads, self.head_width)), cos, sin)
+
+    def keys_values(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+        """Rotated keys, and values, each [..., H, D], of x [..., C]."""
+        k, v = self.kv(self.norm_attention(x)).unflatten(-1, (2, self.heads, self.head_width)).unbind(-3)
+        return rotate(k, cos, sin), v
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
         """Residuals after attention [..., H, D] and after the SwiGLU."""
@@ -121,14 +130,24 @@ class TinyLM(nn.Module):
         """Windows [..., T, W] of plain sequences [..., T]."""
         return F.pad(ids, (self.config.window - 1, 0), value=self.config.padding).unfold(-1, self.config.window, 1)
 
-    def forward(self, windows_BTW: Tensor, positions_BT: Tensor, is_visible_BTT: Tensor) -> Tensor:
-        """Final hidden states [B, T, C]; ``is_visible_BTT[b, q, k]``: token q may look at token k."""
+    def forward(
+        self, windows_BTW: Tensor, positions_BT: Tensor, is_visible_BTT: Tensor, asked_BQ: Tensor | None = None
+    ) -> Tensor:
+        """Final hidden states [B, T, C], or [B, Q, C] of the tokens ``asked_BQ`` (their places) alone.
+
+        ``is_visible_BTT[b, q, k]``: token q may look at token k. Of tokens that nobody asks about, the last block
+        makes keys and values and no more: with long prompts that saves a third of the work.
+        """
         x = self._embedded(windows_BTW)
         cos, sin = self._angles(positions_BT)
-        mask = is_visible_BTT.unsqueeze(1)
+        mask = is_visible_BTT
         for block in self.blocks:
-            q, k, v = (part.transpose(1, 2) for part in block.project(x, cos, sin))
-            x = block.finish(x, F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2))
+            k, v = block.keys_values(x, cos, sin)
+            if block is self.blocks[-1] and asked_BQ is not None:
+                row_B1 = torch.arange(len(x)).unsqueeze(-1)
+                x, cos, sin, mask = (each[row_B1, asked_BQ] for each in (x, cos, sin, mask))
+            q = block.queries(x, cos, sin)
+            x = block.finish(x, _attended(q, k, v, attn_mask=mask.unsqueeze(1)))
         return self.norm(x)
 
     def logits(self, hidden: Tensor) -> Tensor:
@@ -142,13 +161,20 @@ class TinyLM(nn.Module):
         cos, sin = self._angles(positions_P)
         x = self._embedded(self.windows(ids_BP))
         keys, values = [], []
-        for block in self.blocks:
-            q, k, v = (part.transpose(1, 2) for part in block.project(x, cos, sin))
-            keys.append(k)
-            values.append(v)
-            x = block.finish(x, F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2))
-        last_BC = self.norm(x[torch.arange(len(ids_BP)), lengths_B - 1])
-        return PromptState(Cache(keys, values), lengths_B, last_BC)
+        for block in self.blocks[:-1]:
+            k, v = block.keys_values(x, cos, sin)
+            keys.append(k.transpose(1, 2))
+            values.append(v.transpose(1, 2))
+            x = block.finish(x, _attended(block.queries(x, cos, sin), k, v, is_causal=True))
+        last = self.blocks[-1]
+        k, v = last.keys_values(x, cos, sin)
+        is_prompt_B1P = positions_P < lengths_B[:, None, None]
+        at_B = lengths_B - 1
+        x = x[torch.arange(len(ids_BP)), at_B].unsqueeze(1)
+        q = last.queries(x, *self._angles(at_B.unsqueeze(-1)))
+        x = last.finish(x, _attended(q, k, v, attn_mask=is_prompt_B1P.unsqueeze(1)))
+        cache = Cache([*keys, k.transpose(1, 2)], [*values, v.transpose(1, 2)])
+        return PromptState(cache, lengths_B, self.norm(x.squeeze(1)))
 
     def start_samples(self, prompt: PromptState, samples: int, max_tokens: int) -> Cache:
         """An empty cache for ``samples`` continuations of each prompt, of ``max_tokens`` tokens each."""
@@ -168,7 +194,7 @@ class TinyLM(nn.Module):
         x = self._embedded(windows_BGW)
         scale = self.config.head_width**-0.5
         for layer, block in enumerate(self.blocks):
-            q, k, v = block.project(x, cos, sin)
+            q, (k, v) = block.queries(x, cos, sin), block.keys_values(x, cos, sin)
             keys, values = own.keys[layer], own.values[layer]
             keys[:, :, :, at], values[:, :, :, at] = k, v
             q_BHGD = q.transpose(1, 2) * scale

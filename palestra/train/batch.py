@@ -3,7 +3,7 @@
 A packed row holds one prompt and all its completions, one after the other. A completion sees the prompt and itself,
 never a sibling, and its positions continue the prompt's: each token's hidden state is the one that it would have
 alone. Rows of similar length are put together, so little is padding. Axes: R packed rows, S slots of a row, W window,
-B sampled sequences (one for each turn of each rollout), T sampled tokens.
+B sampled sequences (one for each turn of each rollout), T sampled tokens, Q sampled tokens of all a row's sequences.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Packed:
     windows_RSW            each slot's token id, last, after the W − 1 ids before it in its own sequence
     positions_RS           rotary positions
     segments_RS            0 prompt, i >= 1 the row's i-th completion, PAD nothing
-    sources_BT             flat slot (row·S + slot) whose hidden state predicts sampled token [b, t]
+    asked_RQ               slots whose hidden states predict a row's sampled tokens, one for each token; then padding
+    sources_BT             which of these, flat (row·Q + q), predicts sampled token [b, t]
     targets_BT             the sampled tokens
     is_sampled_BT          which [b, t] exist
     sequences_B            which of the caller's sequences each b is
@@ -37,6 +38,7 @@ class Packed:
     windows_RSW: Tensor
     positions_RS: Tensor
     segments_RS: Tensor
+    asked_RQ: Tensor
     sources_BT: Tensor
     targets_BT: Tensor
     is_sampled_BT: Tensor
@@ -78,9 +80,11 @@ def _pack_rows(
 ) -> Packed:
     sequences = [at for _, members in rows for at in members]
     longest = max(len(turns[at].completion.ids) for at in sequences)
+    most = max(sum(len(turns[at].completion.ids) for at in members) for _, members in rows)
     windows = torch.full((len(rows), slots, window), padding)
     positions = torch.zeros(len(rows), slots, dtype=torch.long)
     segments = torch.full((len(rows), slots), PAD)
+    asked = torch.zeros(len(rows), most, dtype=torch.long)
     sources = torch.zeros(len(sequences), longest, dtype=torch.long)
     targets = torch.zeros(len(sequences), longest, dtype=torch.long)
     is_sampled = torch.zeros(len(sequences), longest, dtype=torch.bool)
@@ -91,7 +95,7 @@ def _pack_rows(
         windows[row, :width] = before.unfold(0, window, 1)
         positions[row, :width] = torch.arange(width)
         segments[row, :width] = 0
-        slot = width
+        slot, q = width, 0
         for segment, at in enumerate(members, start=1):
             sampled = torch.tensor(turns[at].completion.ids)
             count = len(sampled)
@@ -100,8 +104,9 @@ def _pack_rows(
             positions[row, slot : slot + count] = torch.arange(width, width + count)
             segments[row, slot : slot + count] = segment
             # Token 0 is predicted by the prompt's last slot, token t by the slot of token t − 1.
-            sources[b, 0] = row * slots + width - 1
-            sources[b, 1:count] = row * slots + torch.arange(slot, slot + count - 1)
+            asked[row, q] = width - 1
+            asked[row, q + 1 : q + count] = torch.arange(slot, slot + count - 1)
+            sources[b, :count] = row * most + torch.arange(q, q + count)
             is_sampled[b, :count] = True
-            slot, b = slot + count, b + 1
-    return Packed(windows, positions, segments, sources, targets, is_sampled, torch.tensor(sequences))
+            slot, q, b = slot + count, q + count, b + 1
+    return Packed(windows, positions, segments, asked, sources, targets, is_sampled, torch.tensor(sequences))

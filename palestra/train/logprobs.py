@@ -14,7 +14,7 @@ def sampled_logprobs(model: TinyLM, packed: Packed, *, temperature: float = 1.0)
     Returns logprobs_BT and entropy_BT (nats; detached), 0 where nothing was sampled. Logits are made for sampled
     positions alone: [tokens, V], never [R, S, V].
     """
-    hidden = model(packed.windows_RSW, packed.positions_RS, packed.is_visible()).flatten(0, 1)
+    hidden = model(packed.windows_RSW, packed.positions_RS, packed.is_visible(), packed.asked_RQ).flatten(0, 1)
     is_sampled = packed.is_sampled_BT
     logits_NV = model.logits(hidden[packed.sources_BT[is_sampled]]) / temperature
     log_all_NV = logits_NV.log_softmax(-1)

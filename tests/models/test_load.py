@@ -25,8 +25,8 @@ def test_a_seed_fixes_new_weights() -> None:
     first, same, other = (TinyLM(TinyConfig(channels=32, hidden=48)) for _ in range(3))
     for net, seed in ((first, 1), (same, 1), (other, 2)):
         net.reset(seed)
-    assert torch.equal(first.blocks[0].qkv.weight, same.blocks[0].qkv.weight)
-    assert not torch.equal(first.blocks[0].qkv.weight, other.blocks[0].qkv.weight)
+    assert torch.equal(first.blocks[0].kv.weight, same.blocks[0].kv.weight)
+    assert not torch.equal(first.blocks[0].kv.weight, other.blocks[0].kv.weight)
 
 
 @pytest.mark.parametrize(

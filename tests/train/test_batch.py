@@ -94,7 +94,8 @@ def test_a_completion_sees_its_prompt_and_itself_alone() -> None:
         [1, 1, 1, 1, 0],
         [1, 1, 0, 0, 1],
     ]
-    assert packed.sources_BT.tolist() == [[1, 2], [1, 0]]
+    assert packed.asked_RQ.tolist() == [[1, 2, 1]]
+    assert packed.sources_BT.tolist() == [[0, 1], [2, 0]]
 
 
 def test_prompts_are_shared_and_little_is_padding() -> None:
@@ -105,3 +106,13 @@ def test_prompts_are_shared_and_little_is_padding() -> None:
     assert sum(packed.segments_RS.numel() for packed in batches) == 16 * 56
     assert all(packed.segments_RS.numel() <= 300 for packed in batches)
     assert not any((packed.segments_RS == PAD).any() for packed in batches)
+
+
+def test_rows_with_fewer_sampled_tokens_are_padded_by_slots_that_nobody_reads() -> None:
+    made = [
+        Turn((5, 6), Completion((7, 8, 9), None, (0, 0, 0), "stop")),
+        Turn((4,), Completion((3,), None, (0,), "stop")),
+    ]
+    [packed] = pack(made, slots_per_batch=100, window=1, padding=0)
+    assert packed.asked_RQ.tolist() == [[1, 2, 3], [0, 0, 0]]
+    assert packed.sources_BT[packed.is_sampled_BT].tolist() == [0, 1, 2, 3]
