@@ -19,14 +19,14 @@ from torch import Tensor
 from palestra.envs.base import Environment
 from palestra.errors import ModelError
 from palestra.models.render import ByteRenderer
-from palestra.models.tiny import Cache, PromptState, TinyLM
+from palestra.models.tiny import TinyLM
 from palestra.models.workers import spread_over
 from palestra.types import Completion, SamplingParams, Task
 
 ROWS_AT_ONCE = 1024
 """Samples decoded in one batch; more wait for the next."""
-SHED_EVERY = 4
-"""Decode steps between two looks for prompts whose samples have all ended, which then leave the batch."""
+SHED_AT = 0.7
+"""Share of prompts with an unfinished sample at which the others leave the batch; each time copies the cache."""
 
 
 @dataclass
@@ -144,82 +144,98 @@ class NativePolicy:
     @torch.inference_mode()
     def _decode(self, prompts: list[tuple[int, ...]], groups: list[list[_Sample]]) -> None:
         """Continue each prompt once for each sample of its group; all groups are of one size."""
-        model = self.model
+        model, size = self.model, len(groups[0])
         lengths_B = torch.tensor([len(prompt) for prompt in prompts])
         ids_BP = torch.full((len(prompts), int(lengths_B.max())), self.renderer.padding)
         for row, prompt in enumerate(prompts):
             ids_BP[row, : len(prompt)] = torch.tensor(prompt)
-        state = model.prefill(ids_BP, lengths_B)
-        longest = max(sample.params.max_tokens for group in groups for sample in group)
-        own = model.start_samples(state, len(groups[0]), longest)
-        hidden_BGC = state.hidden_BC[:, None].expand(-1, len(groups[0]), -1)
+        read = model.prefill(ids_BP, lengths_B)
+        drawing = _Drawing([sample for group in groups for sample in group], self.renderer.end)
+        cache = model.start_samples(read, size, drawing.longest)
+        hidden_BGC = read.hidden_BC[:, None].expand(-1, size, -1)
         last_BW = model.windows(ids_BP)[torch.arange(len(prompts)), lengths_B - 1]
-        windows_BGW = last_BW[:, None].expand(-1, len(groups[0]), -1)
-        for at in range(longest):
-            ids_BG = self._draw(model.logits(hidden_BGC), groups, at)
-            windows_BGW = torch.cat((windows_BGW[..., 1:], ids_BG.unsqueeze(-1)), dim=-1)
-            if at % SHED_EVERY == SHED_EVERY - 1:
-                groups, windows_BGW, state, own = _shed(groups, windows_BGW, state, own)
-            if not groups or all(sample.ended for group in groups for sample in group):
-                return
-            if at + 1 < longest:
-                hidden_BGC = model.decode(windows_BGW, at, state, own)
+        windows_BGW = last_BW[:, None].expand(-1, size, -1)
+        for at in range(drawing.longest):
+            ids_N = drawing.draw(self._logprobs(model.logits(hidden_BGC.flatten(0, 1)), drawing), at)
+            windows_BGW = torch.cat((windows_BGW[..., 1:], ids_N.view(-1, size, 1)), dim=-1)
+            is_alive_B = drawing.is_open_N.view(-1, size).any(-1)
+            alive = int(is_alive_B.sum())
+            if alive == 0:
+                break
+            if alive <= SHED_AT * len(is_alive_B):
+                drawing.keep(is_alive_B.repeat_interleave(size))
+                windows_BGW, cache = windows_BGW[is_alive_B], cache.of(is_alive_B, at)
+            hidden_BGC = model.decode(windows_BGW, at, cache)
+        drawing.tell()
 
-    def _draw(self, logits_BGV: Tensor, groups: list[list[_Sample]], at: int) -> Tensor:
-        """Sample one token each, by inverse CDF from the sample's own stream, and record its log-probability."""
-        samples = [sample for group in groups for sample in group]
-        temperature_N1 = torch.tensor([s.params.temperature for s in samples]).unsqueeze(-1)
-        is_greedy_N = temperature_N1.squeeze(-1) == 0
-        logprobs_NV = (logits_BGV.flatten(0, 1) / temperature_N1.masked_fill(temperature_N1 == 0, 1.0)).log_softmax(-1)
+    def _logprobs(self, logits_NV: Tensor, drawing: _Drawing) -> Tensor:
+        """Log-probabilities that are sampled from, at each sample's temperature (greedy: 1)."""
+        logprobs_NV = (logits_NV / drawing.divisor_N1).log_softmax(-1)
         if not bool(torch.isfinite(logprobs_NV.sum())):
             raise ModelError(
                 f"{self.name}: version {self.version} yields no finite distribution; its weights are damaged"
             )
-        uniform_N = torch.from_numpy(uniforms(np.array([s.seed for s in samples], dtype=np.uint64), at))
-        cumulative_NV = logprobs_NV.double().exp().cumsum(-1)
-        drawn_N = torch.searchsorted(cumulative_NV, (uniform_N * cumulative_NV[:, -1])[:, None], right=True).squeeze(-1)
-        ids_N = torch.where(is_greedy_N, logprobs_NV.argmax(-1), drawn_N.clamp_max(logprobs_NV.shape[-1] - 1))
-        chosen_N = logprobs_NV.gather(-1, ids_N.unsqueeze(-1)).squeeze(-1)
-        for sample, token, logprob in zip(samples, ids_N.tolist(), chosen_N.tolist(), strict=True):
-            sample.take(token, logprob, self.renderer.end)
-        return ids_N.view(logits_BGV.shape[:2])
+        return logprobs_NV
 
 
 @dataclass
 class _Sample:
+    """One completion asked for; ``ids`` and ``logprobs`` are there when it is drawn."""
+
     seed: int
     params: SamplingParams
-    ids: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
+    ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
     has_stopped: bool = False
 
-    @property
-    def ended(self) -> bool:
-        return self.has_stopped or len(self.ids) >= self.params.max_tokens
-
-    def take(self, token: int, logprob: float, end: int) -> None:
-        if not self.ended:
-            self.ids.append(token)
-            self.logprobs.append(logprob)
-            self.has_stopped = token == end
-
     def completion(self, version: int) -> Completion:
-        reason = "stop" if self.has_stopped else "length"
-        return Completion(tuple(self.ids), tuple(self.logprobs), (version,) * len(self.ids), reason)
+        return Completion(self.ids, self.logprobs, (version,) * len(self.ids), "stop" if self.has_stopped else "length")
 
 
-def _shed(
-    groups: list[list[_Sample]], windows_BGW: Tensor, state: PromptState, own: Cache
-) -> tuple[list[list[_Sample]], Tensor, PromptState, Cache]:
-    """Drop the prompts whose samples have all ended."""
-    alive = [row for row, group in enumerate(groups) if not all(sample.ended for sample in group)]
-    if len(alive) > 0.9 * len(groups):
-        return groups, windows_BGW, state, own  # copying the caches would cost more than it saves
-    rows = torch.tensor(alive, dtype=torch.long)
-    cache = Cache([k[rows] for k in state.cache.keys], [v[rows] for v in state.cache.values])
-    state = PromptState(cache, state.lengths_B[rows], state.hidden_BC[rows])
-    own = Cache([k[rows] for k in own.keys], [v[rows] for v in own.values])
-    return [groups[row] for row in alive], windows_BGW[rows], state, own
+class _Drawing:
+    """Samples being drawn, as arrays: N rows still in the batch, of the S that it began with.
+
+    place_N  which of the S each row is;  is_open_N  whether it wants another token
+    """
+
+    def __init__(self, samples: list[_Sample], end: int) -> None:
+        self.samples, self.end = samples, end
+        self.most_N = torch.tensor([sample.params.max_tokens for sample in samples])
+        self.longest = int(self.most_N.max())
+        self.seeds_N = np.array([sample.seed for sample in samples], dtype=np.uint64)
+        temperature_N1 = torch.tensor([[sample.params.temperature] for sample in samples])
+        self.is_greedy_N = temperature_N1.squeeze(-1) == 0
+        self.divisor_N1 = temperature_N1.masked_fill(temperature_N1 == 0, 1.0)
+        self.is_open_N = self.most_N > 0
+        self.place_N = torch.arange(len(samples))
+        self._lengths_S = torch.zeros(len(samples), dtype=torch.long)
+        self._ids_ST = torch.zeros(len(samples), self.longest, dtype=torch.long)
+        self._logprobs_ST = torch.zeros(len(samples), self.longest)
+
+    def draw(self, logprobs_NV: Tensor, at: int) -> Tensor:
+        """Token ``at`` of every row, by inverse CDF from the sample's own stream; kept for those that are open."""
+        uniform_N = torch.from_numpy(uniforms(self.seeds_N, at))
+        cumulative_NV = logprobs_NV.double().exp().cumsum(-1)
+        drawn_N = torch.searchsorted(cumulative_NV, (uniform_N * cumulative_NV[:, -1])[:, None], right=True).squeeze(-1)
+        ids_N = torch.where(self.is_greedy_N, logprobs_NV.argmax(-1), drawn_N.clamp_max(logprobs_NV.shape[-1] - 1))
+        self._ids_ST[self.place_N, at] = ids_N
+        self._logprobs_ST[self.place_N, at] = logprobs_NV.gather(-1, ids_N.unsqueeze(-1)).squeeze(-1)
+        self._lengths_S[self.place_N] += self.is_open_N
+        self.is_open_N = self.is_open_N & (ids_N != self.end) & (at + 1 < self.most_N)
+        return ids_N
+
+    def keep(self, is_kept_N: Tensor) -> None:
+        """Drop the other rows, all of which have ended."""
+        self.seeds_N = self.seeds_N[is_kept_N.numpy()]
+        for name in ("most_N", "is_greedy_N", "divisor_N1", "is_open_N", "place_N"):
+            setattr(self, name, getattr(self, name)[is_kept_N])
+
+    def tell(self) -> None:
+        """Give every sample what was drawn for it."""
+        drawn = (each.tolist() for each in (self._lengths_S, self._ids_ST, self._logprobs_ST))
+        for sample, length, ids, logprobs in zip(self.samples, *drawn, strict=True):
+            sample.ids, sample.logprobs = tuple(ids[:length]), tuple(logprobs[:length])
+            sample.has_stopped = sample.ids[-1] == self.end
 
 
 def uniforms(seeds_N: np.ndarray, at: int) -> np.ndarray:

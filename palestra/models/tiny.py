@@ -42,19 +42,43 @@ class TinyConfig:
         return self.channels // self.heads
 
 
-class Cache(NamedTuple):
-    """Keys and values per layer. Of a prompt: [B, H, P, D]; of samples being decoded: [B, G, H, T, D]."""
+class Prompts(NamedTuple):
+    """What ``prefill`` leaves: keys and values per layer, [B, P, H, D], the prompts' real lengths [B], and the hidden
+    state of each one's last token [B, C]."""
 
     keys: list[Tensor]
     values: list[Tensor]
-
-
-class PromptState(NamedTuple):
-    """What ``prefill`` leaves: the prompts' cache, their real lengths [B], and the last token's hidden state [B, C]."""
-
-    cache: Cache
     lengths_B: Tensor
     hidden_BC: Tensor
+
+
+class Cache(NamedTuple):
+    """Keys and values of groups being decoded, per layer [B, H, S, D], in S = P + G·T slots: those of the prompt, once
+    for the group; then, token after token, one for each of its G samples. ``bias_B1GS`` is 0 where sample g may look
+    (its prompt, its own tokens) and −inf elsewhere, so that a group's attention is one product of dense matrices.
+    ``width`` is P."""
+
+    keys: list[Tensor]
+    values: list[Tensor]
+    bias_B1GS: Tensor
+    lengths_B: Tensor
+    width: int
+
+    @property
+    def samples(self) -> int:
+        return self.bias_B1GS.shape[2]
+
+    def of(self, is_kept_B: Tensor, tokens: int) -> Cache:
+        """The cache of some groups, each of whose samples has ``tokens`` tokens in it; no other slot is copied."""
+        used = self.width + tokens * self.samples
+
+        def kept(layer: Tensor) -> Tensor:
+            made = layer.new_empty(int(is_kept_B.sum()), *layer.shape[1:])
+            made[:, :, :used] = layer[:, :, :used][is_kept_B]
+            return made
+
+        keys, values = (list(map(kept, each)) for each in (self.keys, self.values))
+        return Cache(keys, values, self.bias_B1GS[is_kept_B], self.lengths_B[is_kept_B], self.width)
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -79,13 +103,13 @@ class Block(nn.Module):
         self.gate_up = nn.Linear(c, 2 * config.hidden, bias=False)
         self.down = nn.Linear(config.hidden, c, bias=False)
 
-    def queries(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """Rotated queries [..., H, D] of x [..., C]."""
-        return rotate(self.q(self.norm_attention(x)).unflatten(-1, (self.heads, self.head_width)), cos, sin)
+    def queries(self, normed: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """Rotated queries [..., H, D] of normed x [..., C]."""
+        return rotate(self.q(normed).unflatten(-1, (self.heads, self.head_width)), cos, sin)
 
-    def keys_values(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-        """Rotated keys, and values, each [..., H, D], of x [..., C]."""
-        k, v = self.kv(self.norm_attention(x)).unflatten(-1, (2, self.heads, self.head_width)).unbind(-3)
+    def keys_values(self, normed: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+        """Rotated keys, and values, each [..., H, D], of normed x [..., C]."""
+        k, v = self.kv(normed).unflatten(-1, (2, self.heads, self.head_width)).unbind(-3)
         return rotate(k, cos, sin), v
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
@@ -142,11 +166,12 @@ class TinyLM(nn.Module):
         cos, sin = self._angles(positions_BT)
         mask = is_visible_BTT
         for block in self.blocks:
-            k, v = block.keys_values(x, cos, sin)
+            normed = block.norm_attention(x)
+            k, v = block.keys_values(normed, cos, sin)
             if block is self.blocks[-1] and asked_BQ is not None:
                 row_B1 = torch.arange(len(x)).unsqueeze(-1)
-                x, cos, sin, mask = (each[row_B1, asked_BQ] for each in (x, cos, sin, mask))
-            q = block.queries(x, cos, sin)
+                x, normed, cos, sin, mask = (each[row_B1, asked_BQ] for each in (x, normed, cos, sin, mask))
+            q = block.queries(normed, cos, sin)
             x = block.finish(x, _attended(q, k, v, attn_mask=mask.unsqueeze(1)))
         return self.norm(x)
 
@@ -154,55 +179,49 @@ class TinyLM(nn.Module):
         """Next-token logits [..., V] of hidden states [..., C]."""
         return F.linear(hidden, self.embed[0].weight)
 
-    def prefill(self, ids_BP: Tensor, lengths_B: Tensor) -> PromptState:
+    def prefill(self, ids_BP: Tensor, lengths_B: Tensor) -> Prompts:
         """Read right-padded prompts once. Every prompt has at least one token."""
-        width = ids_BP.shape[1]
-        positions_P = torch.arange(width)
-        cos, sin = self._angles(positions_P)
-        x = self._embedded(self.windows(ids_BP))
+        positions_BP = torch.arange(ids_BP.shape[1]).expand_as(ids_BP)
+        cos, sin = self._angles(positions_BP)
+        is_causal_PP = torch.ones(2 * ids_BP.shape[-1:], dtype=torch.bool).tril()
+        at_B, row_B = lengths_B - 1, torch.arange(len(ids_BP))
+        x, mask = self._embedded(self.windows(ids_BP)), is_causal_PP.expand(len(ids_BP), -1, -1)
         keys, values = [], []
-        for block in self.blocks[:-1]:
-            k, v = block.keys_values(x, cos, sin)
-            keys.append(k.transpose(1, 2))
-            values.append(v.transpose(1, 2))
-            x = block.finish(x, _attended(block.queries(x, cos, sin), k, v, is_causal=True))
-        last = self.blocks[-1]
-        k, v = last.keys_values(x, cos, sin)
-        is_prompt_B1P = positions_P < lengths_B[:, None, None]
-        at_B = lengths_B - 1
-        x = x[torch.arange(len(ids_BP)), at_B].unsqueeze(1)
-        q = last.queries(x, *self._angles(at_B.unsqueeze(-1)))
-        x = last.finish(x, _attended(q, k, v, attn_mask=is_prompt_B1P.unsqueeze(1)))
-        cache = Cache([*keys, k.transpose(1, 2)], [*values, v.transpose(1, 2)])
-        return PromptState(cache, lengths_B, self.norm(x.squeeze(1)))
+        for block in self.blocks:
+            normed = block.norm_attention(x)
+            k, v = block.keys_values(normed, cos, sin)
+            keys.append(k)
+            values.append(v)
+            if block is self.blocks[-1]:  # only the last token's state is asked for
+                x, normed, cos, sin, mask = (each[row_B, at_B].unsqueeze(1) for each in (x, normed, cos, sin, mask))
+            x = block.finish(x, _attended(block.queries(normed, cos, sin), k, v, attn_mask=mask.unsqueeze(1)))
+        return Prompts(keys, values, lengths_B, self.norm(x).squeeze(1))
 
-    def start_samples(self, prompt: PromptState, samples: int, max_tokens: int) -> Cache:
-        """An empty cache for ``samples`` continuations of each prompt, of ``max_tokens`` tokens each."""
-        c = self.config
-        shape = (len(prompt.lengths_B), samples, c.heads, max_tokens, c.head_width)
-        return Cache([torch.empty(shape) for _ in self.blocks], [torch.empty(shape) for _ in self.blocks])
+    def start_samples(self, prompts: Prompts, samples: int, max_tokens: int) -> Cache:
+        """A cache for ``samples`` continuations of each prompt, of ``max_tokens`` tokens each."""
+        batch, width, heads, head_width = prompts.keys[0].shape
+        slots = width + samples * max_tokens
+        keys, values = ([x.new_empty(batch, heads, slots, head_width) for x in each] for each in prompts[:2])
+        for empty, full in zip((*keys, *values), (*prompts.keys, *prompts.values), strict=True):
+            empty[:, :, :width] = full.transpose(1, 2)
+        is_prompt_BP = torch.arange(width) < prompts.lengths_B[:, None]
+        is_own_GS = torch.eye(samples, dtype=torch.bool).repeat(1, max_tokens)
+        sees_BGS = torch.cat((is_prompt_BP[:, None].expand(-1, samples, -1), is_own_GS.expand(batch, -1, -1)), -1)
+        bias_B1GS = torch.zeros(batch, 1, samples, slots).masked_fill(~sees_BGS.unsqueeze(1), float("-inf"))
+        return Cache(keys, values, bias_B1GS, prompts.lengths_B, width)
 
-    def decode(self, windows_BGW: Tensor, at: int, prompt: PromptState, own: Cache) -> Tensor:
-        """Hidden states [B, G, C] after feeding the ``at``-th own token of each sample; fills ``own`` at ``at``.
-
-        Each sample looks at its prompt's keys, held once for the G of a group, and at its own: the two score blocks
-        share one softmax.
-        """
-        width = prompt.cache.keys[0].shape[2]
-        is_padding_B11P = (torch.arange(width) >= prompt.lengths_B[:, None])[:, None, None, :]
-        cos, sin = self._angles((prompt.lengths_B + at)[:, None])
+    def decode(self, windows_BGW: Tensor, at: int, cache: Cache) -> Tensor:
+        """Hidden states [B, G, C] after feeding the ``at``-th own token of each sample, which joins the cache."""
+        samples = cache.samples
+        first = cache.width + at * samples
+        cos, sin = self._angles((cache.lengths_B + at)[:, None])
+        bias = cache.bias_B1GS[..., : first + samples]
         x = self._embedded(windows_BGW)
-        scale = self.config.head_width**-0.5
-        for layer, block in enumerate(self.blocks):
-            q, (k, v) = block.queries(x, cos, sin), block.keys_values(x, cos, sin)
-            keys, values = own.keys[layer], own.values[layer]
-            keys[:, :, :, at], values[:, :, :, at] = k, v
-            q_BHGD = q.transpose(1, 2) * scale
-            to_prompt = q_BHGD @ prompt.cache.keys[layer].transpose(-1, -2)
-            to_own = (keys[:, :, :, : at + 1] @ (q * scale).unsqueeze(-1)).squeeze(-1).transpose(1, 2)
-            scores = torch.cat((to_prompt.masked_fill(is_padding_B11P, float("-inf")), to_own), dim=-1)
-            on_prompt, on_own = scores.softmax(dim=-1).split((width, at + 1), dim=-1)
-            from_own = (on_own.transpose(1, 2).unsqueeze(-2) @ values[:, :, :, : at + 1]).squeeze(-2)
-            attended = (on_prompt @ prompt.cache.values[layer]).transpose(1, 2) + from_own
-            x = block.finish(x, attended)
+        for block, keys, values in zip(self.blocks, cache.keys, cache.values, strict=True):
+            normed = block.norm_attention(x)
+            q = block.queries(normed, cos, sin)
+            for slots, new in zip((keys, values), block.keys_values(normed, cos, sin), strict=True):
+                slots[:, :, first : first + samples] = new.transpose(1, 2)
+            seen = (each[:, :, : first + samples].transpose(1, 2) for each in (keys, values))
+            x = block.finish(x, _attended(q, *seen, attn_mask=bias))
         return self.norm(x)
