@@ -22,7 +22,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 # Functions keep the builtins of their module as it was when they were made: a patch of the shared ones passes by.
-__builtins__ = dict(vars(builtins))
+__builtins__: Any = dict(vars(builtins))  # type: ignore[no-redef]
 
 MAX_DEPTH = 64
 PLAIN_INT_BITS = 63
@@ -81,20 +81,21 @@ class Writer:
             return self._dict(f'"o",{quoted(name)}', pairs, depth)
         return self._relative(kind, name, value, depth)
 
-    def _relative(self, kind: type, name: str, value: Any, depth: int) -> str:
+    def _relative(self, kind: Any, name: str, value: Any, depth: int) -> str:
         name = VIEWS.get(kind, name)
         module, mark = KIN.get(name, ("", ""))
         if mark and (kind in VIEWS or kind is _named(module, name)):
             inner = self._dict('"d"', kind.items(value), depth) if mark == "d" else self._many('"l"', value, depth)
-            return self._spend(f'["k","{name}",{inner}]')
+            return self._spend(f'["k","{name}",{inner}]', len(name) + 8)
         if name in TEXTS and kind is _named(TEXTS[name], name):
             return self._dict(f'"o","{name}"', [("text", str(value))], depth)
         numpy = sys.modules.get("numpy")
         if numpy is not None and kind is numpy.ndarray:
+            self._afford(int(value.size))
             shape = self._many('"l"', [int(size) for size in value.shape], depth)
             return self._many(f'"a",{quoted(str(value.dtype))},{shape}', value.ravel().tolist(), depth)
         if numpy is not None and issubclass(kind, numpy.generic):
-            return self._spend(f'["k",{quoted(name)},{self.text(value.item(), depth)}]')
+            return self._spend(f'["k",{quoted(name)},{self.text(value.item(), depth)}]', len(name) + 8)
         if hasattr(kind, "__next__"):
             items = list(islice(value, self._iterate + 1))
             ended = "true" if len(items) <= self._iterate else "false"
