@@ -133,9 +133,9 @@ def _pythons() -> Iterator[tuple[tuple[int, ...], str]]:
 
 
 def _packages() -> Iterator[Ability]:
-    for name, extra in (("torch", "train"), ("ray", "ray"), ("gymnasium", "control")):
+    for name in ("torch", "ray", "gymnasium"):
         if importlib.util.find_spec(name) is None:
-            yield Ability(name, "no", "not installed", f"pip install 'palestra[{extra}]'")
+            yield Ability(name, "no", "not installed", f"pip install {name}")
         else:
             yield Ability(name, "yes", _version(name))
 
@@ -158,4 +158,4 @@ def _browser() -> Ability:
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if shutil.which(name):
             return Ability("browser", "yes", str(shutil.which(name)))
-    return Ability("browser", "no", "no Chromium on PATH (only browser tests need one)", "playwright install chromium")
+    return Ability("browser", "no", "no Chromium on PATH (only browser tests need one)", "apt-get install chromium")
