@@ -31,7 +31,7 @@ def code(
 ) -> None:
     """Forge environments from the source of real packages; everything of them that runs, runs in a sandbox.
 
-    Example: palestra forge code inflection toolz --out envs
+    Example: palestra forge code inflection humanize --out envs
     """
     from dataclasses import asdict
 

@@ -27,7 +27,7 @@ def quickstart(
 ) -> None:
     """Run the main job: forge from real packages, gate, roll out, warm start, online RL, evaluate, report.
 
-    Example: palestra quickstart --out out/quickstart --package inflection --package toolz
+    Example: palestra quickstart --out out/quickstart --package inflection --package humanize
     """
     import json
 

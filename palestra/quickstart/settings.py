@@ -16,12 +16,12 @@ class QuickstartSettings(Config):
     eval_tasks, eval_sampled, k   held-out tasks answered greedily; those of them also answered k times for pass@k
     """
 
-    packages: tuple[str, ...] = Field(("inflection", "toolz"), min_length=1)
+    packages: tuple[str, ...] = Field(("inflection", "humanize"), min_length=1)
     seed: int = Field(0, ge=0)
     threads: int = Field(2, ge=1)
-    cases: int = Field(3000, ge=200)
+    cases: int = Field(2000, ge=200)
     limit: int | None = Field(None, ge=1)
-    gold_tasks: int = Field(24_000, ge=1)
+    gold_tasks: int = Field(16_000, ge=1)
     eval_tasks: int = Field(2000, ge=20)
     eval_sampled: int = Field(400, ge=1)
     k: int = Field(8, ge=1)
