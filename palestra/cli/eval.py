@@ -35,19 +35,14 @@ def evaluate(
     from palestra.evals.runner import EvalPlan
     from palestra.evals.runner import evaluate as run_evaluation
     from palestra.models.load import load_policy
+    from palestra.rollouts.run import rate_of
     from palestra.store import Store
 
     envs = load_environments(bundles, allow_uncertified=allow_uncertified)
     policy = load_policy(model, seed=seed, threads=threads)
     plan = EvalPlan(split=split, tasks=n, sampled_tasks=sampled, k=k, seed=seed)
     with Store.open(store, create=True) as opened, progress("eval") as step:
-        done = 0
-
-        def tell(made: object) -> None:
-            nonlocal done
-            done += 1
-            step(done, n + min(n, sampled) * k, "")
-
+        tell = rate_of(step, n + min(n, sampled) * k)
         report = asyncio.run(run_evaluation(name, envs, policy, opened, plan, on_rollout=tell))
     low, high = report.overall.interval
     lines = [f"{env}  {share.value:.3f}  ({share.successes}/{share.trials})" for env, share in report.by_env.items()]

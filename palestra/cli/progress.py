@@ -37,17 +37,3 @@ def _lines(what: str) -> Callable[[int, int, str], None]:
             print(f"{what} {done}/{count} {now - start:.0f} s {told}", file=sys.stderr, flush=True)
 
     return tell
-
-
-def step_line(metrics: dict[str, float]) -> str:
-    """The numbers of a training step that a person watches."""
-    shown = {
-        "reward": ("reward", "{:.3f}"),
-        "loss": ("loss", "{:.3f}"),
-        "groups_kept": ("kept", "{:.0%}"),
-        "kl_k3": ("kl", "{:.4f}"),
-        "entropy": ("entropy", "{:.3f}"),
-        "rollouts_per_s": ("rollouts/s", "{:.0f}"),
-        "tokens_per_s": ("tokens/s", "{:.0f}"),
-    }
-    return "  ".join(f"{name} {form.format(metrics[key])}" for key, (name, form) in shown.items() if key in metrics)

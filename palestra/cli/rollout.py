@@ -35,21 +35,14 @@ def rollout(
     from palestra.cli.progress import progress
     from palestra.envs.bundle import load_environments
     from palestra.models.load import load_policy
-    from palestra.rollouts.run import RolloutPlan, roll_out
+    from palestra.rollouts.run import RolloutPlan, rate_of, roll_out
     from palestra.store import Store
 
     envs = load_environments(bundles, allow_uncertified=allow_uncertified)
     policy = load_policy(model, seed=seed, threads=threads)
     plan = RolloutPlan(split, tasks, n, temperature, max_tokens, seed, concurrency)
     with Store.open(store, create=True) as opened, progress("rollout") as step:
-        done = 0
-
-        def tell(made: object) -> None:
-            nonlocal done
-            done += 1
-            step(done, tasks * n, "")
-
-        report = asyncio.run(roll_out(name, envs, policy, opened, plan, on_rollout=tell))
+        report = asyncio.run(roll_out(name, envs, policy, opened, plan, on_rollout=rate_of(step, tasks * n)))
     reward = "none scored" if report.reward is None else f"mean score {report.reward:.3f}"
     look = f"palestra store ls --store {store} --run {report.run}"
     text = f"{report.rollouts} rollouts, {reward}, {dict(report.statuses)}; {look}"

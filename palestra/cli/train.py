@@ -33,10 +33,11 @@ def train(
         plain = loaded.model_dump(mode="json")
         emit(as_json, plain, json.dumps(plain, indent=2))
         return
-    from palestra.cli.progress import progress, step_line
+    from palestra.cli.progress import progress
+    from palestra.train.start import step_line
     from palestra.train.start import train as run_training
 
     with progress(loaded.name) as step:
-        report = run_training(loaded, resume=resume, on_step=lambda at, of, seen: step(at, of, step_line(dict(seen))))
+        report = run_training(loaded, resume=resume, on_step=lambda at, of, seen: step(at, of, step_line(seen)))
     text = f"run {report.run}: {report.steps} steps in {report.seconds:.1f} s; model native:{report.model}"
     emit(as_json, report.to_plain(), text)

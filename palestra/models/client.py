@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from palestra.envs.base import Environment
 from palestra.types import Completion, Message, SamplingParams, Task
+
+if TYPE_CHECKING:
+    from palestra.envs.base import Environment
 
 
 class Renderer(Protocol):

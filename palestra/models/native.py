@@ -11,17 +11,20 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from palestra.envs.base import Environment
 from palestra.errors import ModelError
 from palestra.models.render import ByteRenderer
 from palestra.models.tiny import TinyLM
 from palestra.models.workers import spread_over
 from palestra.types import Completion, SamplingParams, Task
+
+if TYPE_CHECKING:
+    from palestra.envs.base import Environment
 
 ROWS_AT_ONCE = 1024
 """Samples decoded in one batch; more wait for the next."""

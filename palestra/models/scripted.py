@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from palestra.envs.base import Environment
 from palestra.errors import ModelError, nearest
 from palestra.models.client import Renderer
 from palestra.models.render import ByteRenderer
 from palestra.types import Completion, SamplingParams, Task
 
-Script = Callable[[Environment, Task], str]
+if TYPE_CHECKING:
+    from palestra.envs.base import Environment
+
+Script = Callable[["Environment", Task], str]
 
 SCRIPTS: dict[str, Script] = {
     "gold": lambda env, task: env.gold(task),

@@ -25,10 +25,10 @@ from palestra.forge.code import forge_code
 from palestra.gate import check
 from palestra.models.load import load_policy
 from palestra.quickstart.settings import QuickstartSettings
-from palestra.rollouts.run import RolloutPlan, roll_out
+from palestra.rollouts.run import RolloutPlan, rate_of, roll_out
 from palestra.store import Store
 from palestra.train.settings import TrainSettings
-from palestra.train.start import train
+from palestra.train.start import step_line, train
 
 Step = Callable[[int, int, str], None]
 Progress = Callable[[str], AbstractContextManager[Step]]
@@ -95,19 +95,17 @@ class Job:
         s = self.settings
         plan = RolloutPlan(tasks=s.gold_tasks, seed=s.seed)
         with Store.open(self.database, create=True) as store, self.progress("roll out") as step:
-            tell = _counter(step, s.gold_tasks)
+            tell = rate_of(step, s.gold_tasks)
             report = asyncio.run(roll_out("gold", envs, load_policy("scripted:gold"), store, plan, on_rollout=tell))
         return report.to_plain()
 
     def _train(self, method: str, admitted: list[Path]) -> dict[str, Any]:
-        from palestra.cli.progress import step_line
-
         name = {"sft": "warm", "rl": "rl"}[method]
         settings = self.train_settings(name, admitted)
         with Store.open(self.database) as store:
             is_begun = any(run.name == name for run in store.runs())
         with self.progress({"warm": "warm start", "rl": "RL"}[name]) as step:
-            report = train(settings, resume=is_begun, on_step=lambda at, of, seen: step(at, of, step_line(dict(seen))))
+            report = train(settings, resume=is_begun, on_step=lambda at, of, seen: step(at, of, step_line(seen)))
         return report.to_plain()
 
     def train_settings(self, name: str, admitted: list[Path]) -> TrainSettings:
@@ -133,7 +131,7 @@ class Job:
             tasks=s.eval_tasks, sampled_tasks=s.eval_sampled, k=s.k, seed=s.seed, max_tokens=s.rl.max_tokens
         )
         with Store.open(self.database) as store, self.progress("evaluate") as step:
-            tell = _counter(step, s.eval_tasks + min(s.eval_tasks, s.eval_sampled) * s.k)
+            tell = rate_of(step, s.eval_tasks + min(s.eval_tasks, s.eval_sampled) * s.k)
             report = asyncio.run(evaluate(f"eval-{name}", envs, policy, store, plan, on_rollout=tell))
         return report.to_plain()
 
@@ -163,15 +161,3 @@ def open_job(settings: QuickstartSettings, out: Path, progress: Progress, *, res
         shutil.rmtree(out)
     atomic_write(here, text.encode())
     return Job(settings, out, progress)
-
-
-def _counter(step: Step, total: int) -> Callable[[object], None]:
-    done = 0
-    start = time.perf_counter()
-
-    def tell(made: object) -> None:
-        nonlocal done
-        done += 1
-        step(done, total, f"{done / (time.perf_counter() - start):.0f} rollouts/s")
-
-    return tell

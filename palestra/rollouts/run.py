@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,3 +85,15 @@ async def roll_out(
         rewards += [trajectory.reward for trajectory in made if trajectory.reward is not None]
     store.end_run(run, "finished")
     return RolloutReport(run, statuses.total(), fmean(rewards) if rewards else None, statuses)
+
+
+def rate_of(step: Callable[[int, int, str], None], total: int) -> Callable[[object], None]:
+    """To be called with each finished rollout: tells ``step`` how many are done, of ``total``, and how fast."""
+    done, start = 0, time.perf_counter()
+
+    def tell(made: object) -> None:
+        nonlocal done
+        done += 1
+        step(done, total, f"{done / (time.perf_counter() - start):.0f} rollouts/s")
+
+    return tell

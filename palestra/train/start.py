@@ -51,3 +51,17 @@ def train(
         metrics = store.metrics(run.id)
     last = metrics[-1][1] if metrics else {}
     return TrainReport(run.id, run.step, str(settings.out / "model"), time.perf_counter() - start, last)
+
+
+def step_line(metrics: Mapping[str, float]) -> str:
+    """The numbers of a training step that a person watches."""
+    shown = {
+        "reward": ("reward", "{:.3f}"),
+        "loss": ("loss", "{:.3f}"),
+        "groups_kept": ("kept", "{:.0%}"),
+        "kl_k3": ("kl", "{:.4f}"),
+        "entropy": ("entropy", "{:.3f}"),
+        "rollouts_per_s": ("rollouts/s", "{:.0f}"),
+        "tokens_per_s": ("tokens/s", "{:.0f}"),
+    }
+    return "  ".join(f"{name} {form.format(metrics[key])}" for key, (name, form) in shown.items() if key in metrics)
