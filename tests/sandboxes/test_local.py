@@ -67,23 +67,26 @@ async def test_a_given_workspace_has_a_disk_watchdog(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "limit"),
+    ("script", "watched"),
     [
-        ("for i in 1 2 3 4 5 6; do sleep 9 & done; wait", "processes"),
-        ("x=$(head -c 30000000 /dev/zero | tr '\\0' a); sleep 9", "memory_mib"),
+        ("for i in 1 2 3 4 5 6; do sleep 9 & done; wait", Limits(processes=3, memory_mib=None)),
+        ("x=$(head -c 30000000 /dev/zero | tr '\\0' a); sleep 9", Limits(processes=None, memory_mib=20)),
     ],
+    ids=["processes", "memory_mib"],
 )
-async def test_the_watchdog_kills_what_is_too_large(script: str, limit: str) -> None:
+async def test_the_watchdog_kills_what_is_too_large(
+    script: str, watched: Limits, request: pytest.FixtureRequest
+) -> None:
     async with LocalSandbox(None, (), Limits(wall_s=9)) as box:
         init = await box.begin(Limits(wall_s=9))
-        watch = Watch(Limits(processes=3, memory_mib=20), init.kill, init.namespace, None)
+        watch = Watch(watched, init.kill, init.namespace, None)
         watch.start()
         from palestra.sandboxes import script as lines
 
         ended = await init.run(lines.command_line(["sh", "-c", script], ".", lines.BASE_ENV), Limits(wall_s=9), None)
         watch.stop()
         await box.end(init)
-    assert limit in watch.hit and not ended.timed_out
+    assert watch.hit == [request.node.callspec.id] and not ended.timed_out
 
 
 async def test_a_killed_keeper_is_an_error_and_then_replaced() -> None:
