@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from palestra.errors import SandboxError
 
@@ -51,7 +51,8 @@ class Limits:
     disk_mib      workspace, /tmp and /dev/shm together, MiB, and 64 files or folders for each MiB; fixed when a sandbox
                   is opened
 
-    Raises SandboxError where a limit is not above zero: a limit of zero would forbid the command itself.
+    Raises SandboxError where a limit is not above zero (a limit of zero would forbid the command itself), is no number
+    of its kind, or is more than a kernel can be told.
     """
 
     wall_s: float = 30.0
@@ -67,12 +68,29 @@ class Limits:
 
     def __post_init__(self) -> None:
         for limit in fields(self):
-            value = getattr(self, limit.name)
-            if limit.name != "network" and value is not None and not value > 0:  # also refuses NaN
-                optional = "" if limit.name in ("wall_s", "output_bytes", "disk_mib") else ", or None for no limit"
-                raise SandboxError(
-                    f"limit {limit.name} must be above 0, got {value!r}; leave it out for the default{optional}"
-                )
+            if limit.name != "network":
+                _check(limit.name, getattr(self, limit.name))
+
+
+_NEEDED = ("wall_s", "output_bytes", "disk_mib")
+_REAL = ("wall_s", "cpu_s", "cpus")
+_LEAST = {"cpus": 0.01}
+_MOST = {"processes": (1 << 22) - 2, "cpus": 1 << 16}  # what the kernel takes in a group
+_MOST_ELSE = 1 << 40
+
+
+def _check(name: str, value: Any) -> None:
+    if value is None and name not in _NEEDED:
+        return
+    whole = name not in _REAL
+    is_number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    least, most = _LEAST.get(name, 0), _MOST.get(name, _MOST_ELSE)
+    if is_number and least <= value <= most and value > 0:  # NaN is not
+        return
+    kind = "a whole number " if whole and not isinstance(value, int) else ""
+    bound = f"at most {most}" if is_number and value > most else f"at least {least}" if least else "above 0"
+    optional = "" if name in _NEEDED else ", or None for no limit"
+    raise SandboxError(f"limit {name} must be {kind}{bound}, got {value!r}; leave it out for the default{optional}")
 
 
 @dataclass(frozen=True, slots=True)
