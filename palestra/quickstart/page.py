@@ -16,8 +16,9 @@ def render(report: dict[str, Any]) -> str:
     pages = Environment(
         loader=PackageLoader("palestra.quickstart"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    solved = f"tasks solved by any of {report['settings']['rl']['group_size']}"
     figures = {
-        "reward": _lines(report["curves"]["rl"], {"reward": "mean reward", "pass_any": "tasks solved by any of 8"}),
+        "reward": _lines(report["curves"]["rl"], {"reward": "mean reward", "pass_any": solved}),
         "signal": _lines(report["curves"]["rl"], {"groups_kept": "groups with a signal", "truncated": "cut off"}),
         "kl": _lines(report["curves"]["rl"], {"kl_k1": "KL to warm start, k1", "kl_k3": "k3"}),
         "entropy": _lines(report["curves"]["rl"], {"entropy": "entropy, nats per token", "grad_norm": "gradient norm"}),
@@ -32,7 +33,7 @@ def _html(figure: go.Figure, name: str) -> str:
     figure.update_layout(
         template="plotly_white", margin={"l": 50, "r": 15, "t": 10, "b": 45}, legend={"orientation": "h", "y": 1.12}
     )
-    return figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config={"displayModeBar": False})
+    return figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config={"displayModeBar": False, "responsive": True})
 
 
 def _lines(curve: list[Any], names: dict[str, str]) -> str:
