@@ -19,7 +19,7 @@ class SftSettings(Config):
     """
 
     source: str = "gold"
-    steps: int = Field(250, ge=1)
+    steps: int = Field(210, ge=1)
     batch_size: int = Field(64, ge=1)
     checkpoint_every: int = Field(100, ge=1)
     optimiser: SftOptimiser = SftOptimiser()
@@ -37,7 +37,7 @@ class RlSettings(Config):
     """
 
     recipe: str = "dapo"
-    steps: int = Field(160, ge=1)
+    steps: int = Field(175, ge=1)
     groups: int = Field(64, ge=1)
     group_size: int = Field(8, ge=2)
     temperature: float = Field(1.0, gt=0.0)
