@@ -30,7 +30,7 @@ OPERATORS: dict[str, Operator] = {
     "loop": loop,
     "argument": argument,
 }
-LARGEST_CHARACTERS = 1_000_000
+LONGEST = 1_000_000
 
 
 def python_mutants(
@@ -46,7 +46,7 @@ def python_mutants(
 
     limit  keep at most so many, chosen by ``seed``, spread over the operators
     name   the file's name in the diffs
-    Raises BundleError where the source does not compile, holds no such function, or is larger than LARGEST_CHARACTERS."""
+    Raises BundleError where the source does not compile, holds no such function, or is larger than LONGEST."""
     try:
         with warnings.catch_warnings():
             # What the compiler thinks of the source is not what is asked here.
@@ -60,10 +60,8 @@ class Module:
     """A parsed file. Raises BundleError where it is not Python, or too large."""
 
     def __init__(self, source: str, name: str) -> None:
-        if len(source) > LARGEST_CHARACTERS:
-            raise BundleError(
-                f"{name}: has {len(source)} characters, at most {LARGEST_CHARACTERS} are mutated: split it"
-            )
+        if len(source) > LONGEST:
+            raise BundleError(f"{name}: has {len(source)} characters, at most {LONGEST} are mutated: split it")
         # Lines end as the parser ends them.
         self.source = source.replace("\r\n", "\n").replace("\r", "\n")
         self.name, self.text = name, Text(self.source)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from palestra.errors import BundleError, nearest
 from palestra.gate.mutants.languages import LANGUAGES, Language
 from palestra.gate.mutants.mutant import Mutant, Mutants, make, sample
-from palestra.gate.mutants.python import LARGEST_CHARACTERS
+from palestra.gate.mutants.python import LONGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,11 @@ def token_mutants(
 ) -> Mutants:
     """Every mutant of ``source``; ``limit``, ``seed`` and ``name`` as for Python.
 
-    Raises BundleError where the language is unknown or the file is larger than LARGEST_CHARACTERS."""
+    Raises BundleError where the language is unknown or the file is larger than LONGEST."""
     if language not in LANGUAGES:
         raise BundleError(f"{name}: language {language!r}: unknown, {nearest(language, LANGUAGES)}")
-    if len(source) > LARGEST_CHARACTERS:
-        raise BundleError(
-            f"{name}: has {len(source)} characters, at most {LARGEST_CHARACTERS} are mutated: split the file"
-        )
+    if len(source) > LONGEST:
+        raise BundleError(f"{name}: has {len(source)} characters, at most {LONGEST} are mutated: split the file")
     rules = LANGUAGES[language]
     tokens = tokenise(source, rules)
     live: list[Mutant] = []

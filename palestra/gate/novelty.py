@@ -1,0 +1,191 @@
+"""How much of a bundle the rest of the set already has: MinHash over its instruction and its solution.
+
+Two signatures of K hashes agree in a share of places that estimates the Jaccard similarity of the two sets of shingles
+(A. Broder, 1997):
+
+    J = |A ∩ B| / |A ∪ B|,   estimate = (places that agree) / K,   standard error = √(J·(1 − J) / K)
+
+With K = 256 the standard error is at most 0.031, at J = 0.5; at J = 0.9 it is 0.019.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from operator import eq
+from pathlib import Path
+from typing import Any
+
+K = 256
+_PRIME = (1 << 61) - 1
+TEXT_WORDS = 3
+"""Words in a shingle of text."""
+CODE_TOKENS = 5
+"""Nodes in a shingle of code."""
+LARGEST_FILE_BYTES = 1 << 20
+NOT_COMPARED = {"solve.sh"}
+"""Files that every bundle of a kind has alike."""
+
+Signature = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """text  signature of the instruction;  code  signature of the solution's files; None where there is nothing."""
+
+    name: str
+    text: Signature | None
+    code: Signature | None
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """Two bundles that are nearly one. ``text`` and ``code`` are estimates of Jaccard similarity, None where either has
+    none."""
+
+    one: str
+    other: str
+    text: float | None
+    code: float | None
+
+    def plain(self) -> dict[str, Any]:
+        return {"one": self.one, "other": self.other, "text": self.text, "code": self.code}
+
+
+def error_of(estimate: float, k: int = K) -> float:
+    """The standard error of a similarity estimated from ``k`` places: √(J·(1 − J) / k)."""
+    return sqrt(estimate * (1 - estimate) / k)
+
+
+def _places() -> tuple[tuple[int, int], ...]:
+    """K pairs (a, b) of the hash a·x + b mod p: the same on every machine, for ever."""
+    numbers = [int.from_bytes(hashlib.sha256(f"minhash {n}".encode()).digest()[:8]) % _PRIME for n in range(2 * K)]
+    return tuple(zip((n or 1 for n in numbers[:K]), numbers[K:], strict=True))
+
+
+_PLACES = _places()
+
+
+def minhash(shingles: Iterable[str]) -> Signature | None:
+    """The signature of a set; None for the empty one, which is like no other."""
+    hashes = {
+        int.from_bytes(hashlib.blake2b(s.encode("utf-8", "surrogatepass"), digest_size=8).digest()) for s in shingles
+    }
+    if not hashes:
+        return None
+    return tuple(min((a * x + b) % _PRIME for x in hashes) for a, b in _PLACES)
+
+
+def jaccard(one: Signature | None, other: Signature | None) -> float | None:
+    """The estimate; None where either set is empty."""
+    if one is None or other is None:
+        return None
+    alike: int = sum(map(eq, one, other))
+    return alike / len(one)
+
+
+def text_shingles(text: str) -> set[str]:
+    """Runs of TEXT_WORDS words, without case, marks and numbers."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    return {" ".join(words[n : n + TEXT_WORDS]) for n in range(max(1, len(words) - TEXT_WORDS + 1))} if words else set()
+
+
+def code_shingles(source: str) -> set[str]:
+    """Runs of CODE_TOKENS nodes of the syntax tree, in which no local name, text, number or docstring counts; what is
+    called, and every attribute, does. A source that is not Python goes by its words."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text_shingles(source)
+    nodes = [word for statement in tree.body for word in _words(statement)]
+    return (
+        {" ".join(nodes[n : n + CODE_TOKENS]) for n in range(max(1, len(nodes) - CODE_TOKENS + 1))} if nodes else set()
+    )
+
+
+def _words(tree: ast.AST) -> Iterable[str]:
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        yield _word(node)
+        children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
+        stack += reversed(children)
+
+
+def _word(node: ast.AST) -> str:
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return f"Call:{name}"
+        case ast.Attribute(attr=name):
+            return f".{name}"
+        case ast.Constant(value=value):
+            return type(value).__name__
+        case ast.Import() | ast.ImportFrom():
+            return "Import"
+        case _:
+            return type(node).__name__
+
+
+def fingerprint(name: str, instruction: str, sources: Sequence[str]) -> Fingerprint:
+    code = {shingle for source in sources for shingle in code_shingles(source)}
+    return Fingerprint(name, minhash(text_shingles(instruction)), minhash(code))
+
+
+def fingerprint_of(path: Path, function: str | None = None) -> Fingerprint:
+    """The fingerprint of the bundle at ``path``: of the one ``function`` of its source that it is about, where named,
+    else of every file of its solution."""
+    instruction = path / "instruction.md"
+    text = instruction.read_text(encoding="utf-8", errors="replace") if instruction.is_file() else ""
+    sources = _sources(path / "solution")
+    if function is not None:
+        sources = list(_definitions(sources, function))
+    return fingerprint(path.name, text, sources)
+
+
+def _sources(folder: Path) -> list[str]:
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.is_symlink()]
+    kept = [file for file in files if file.name not in NOT_COMPARED and file.stat().st_size <= LARGEST_FILE_BYTES]
+    return [data.decode(errors="replace") for file in kept if b"\0" not in (data := file.read_bytes())]
+
+
+def _definitions(sources: Iterable[str], function: str) -> Iterable[str]:
+    """The text of each definition of that name; a function that is no definition, as a partial one, has none."""
+    for source in sources:
+        if f"def {function}" not in source:
+            continue
+        try:
+            nodes = list(ast.walk(ast.parse(source)))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function:
+                yield ast.unparse(node)
+
+
+def near_duplicates(prints: Sequence[Fingerprint], most: float) -> list[Similar]:
+    """Every pair whose code is more alike than ``most``; where either has no code, whose text is. The most alike first.
+
+    Instructions of one forge are alike by their template, so they count only where there is no code to compare."""
+    found: list[tuple[float, Similar]] = []
+    for place, one in enumerate(prints):
+        for other in prints[place + 1 :]:
+            code, text = jaccard(one.code, other.code), jaccard(one.text, other.text)
+            value = text if code is None else code
+            if value is not None and value > most:
+                found.append((value, Similar(one.name, other.name, text, code)))
+    return [pair for _, pair in sorted(found, key=lambda entry: (-entry[0], entry[1].one, entry[1].other))]
+
+
+def nearest_of(one: Fingerprint, prints: Sequence[Fingerprint]) -> Mapping[str, Any] | None:
+    """The bundle of ``prints`` whose code is most like that of ``one``: its name, the estimate, its standard error."""
+    alike = [(value, other.name) for other in prints if (value := jaccard(one.code, other.code)) is not None]
+    if not alike:
+        return None
+    value, name = max(alike)
+    return {"nearest": name, "jaccard": value, "error": round(error_of(value), 4), "places": K}
