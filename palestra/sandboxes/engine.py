@@ -74,7 +74,7 @@ class Engine:
         errors = [turn["error"] for turn in said if "error" in turn]
         if status >= 400 or errors:
             raise SandboxError(
-                f"{str(folder / 'Dockerfile')!r} does not build: {errors[-1] if errors else _words(answer)}"
+                f"{str(folder / 'Dockerfile')!r} does not build: {errors[-1].strip() if errors else _words(answer)}"
             )
         return name
 

@@ -14,9 +14,11 @@ from palestra.errors import SandboxError
 from palestra.sandboxes import Limits, Mount
 from palestra.sandboxes.conformance import run
 from palestra.sandboxes.container import ContainerSandbox
-from tests.sandboxes.engine_replay import replaying
+from tests.sandboxes.engine_replay import context, replaying
 
-RECORDED = json.loads((Path(__file__).parent / "recorded" / "podman-4.3.1.json").read_text())
+FOLDER = Path(__file__).parent / "recorded"
+RECORDED = json.loads((FOLDER / "podman-4.3.1.json").read_text())
+BUILT = json.loads((FOLDER / "podman-4.3.1-build.json").read_text())
 ENGINE = "localhost/local/palestra-test:latest"
 
 
@@ -110,28 +112,29 @@ async def test_the_conformance_suite_on_a_real_engine() -> None:
     assert [verdict for verdict in report.verdicts if verdict.status == "failed"] == []
 
 
-async def test_a_dockerfile_is_built_once_per_content(socket: Path, tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
-    stream = b'{"stream":"STEP 1/1: FROM scratch"}\n{"stream":"Successfully built"}\n'
-    built = base64.b64encode(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(stream), stream)).decode()
-    names = []
-    for _ in range(2):
-        box = ContainerSandbox(None, (), Limits(), tmp_path)
-        async with replaying(socket, [{"request": "", "answer": built}, *RECORDED[:2]]) as asked:
-            await box.start()
-        names.append(asked[1]["body"]["Image"])
-        assert asked[0]["request"].startswith("POST /v1.41/build?t=palestra%2Fbuilt")
-    assert names[0] == names[1] and names[0].startswith("palestra/built:")
+async def test_a_recorded_build_and_the_container_of_it(socket: Path, tmp_path: Path) -> None:
+    box = ContainerSandbox(None, (), Limits(wall_s=20), context(tmp_path, ENGINE))
+    async with replaying(socket, BUILT[:-1]) as asked:
+        async with box:
+            assert (await box.exec(["cat", "/greeting"])).stdout == b"hello\nbuilt\n"
+    # What was sent is what the engine was recorded building; the name of the image tells its content.
+    assert [turn["request"] for turn in asked] == [turn["expected"] for turn in asked]
+    assert asked[0]["body"] == BUILT[0]["body"] == [["Dockerfile", 0o644, 94], ["greeting", 0o644, 6]]
+    assert asked[1]["body"]["Image"] == BUILT[1]["body"]["Image"]
+    (tmp_path / "greeting").write_text("other\n")
+    other = ContainerSandbox(None, (), Limits(), tmp_path)
+    async with replaying(socket, BUILT[:3]) as asked:
+        await other.start()
+    assert asked[0]["request"] != asked[0]["expected"] and asked[1]["body"]["Image"] != BUILT[1]["body"]["Image"]
 
 
-async def test_a_dockerfile_that_does_not_build_is_told_in_the_engines_words(socket: Path, tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile").write_text("FROM nothing\n")
-    stream = b'{"stream":"STEP 1/1"}\n{"error":"no such image"}\n'
-    failed = base64.b64encode(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(stream), stream)).decode()
-    box = ContainerSandbox(None, (), Limits(), tmp_path)
-    async with replaying(socket, [{"request": "", "answer": failed}]):
-        with pytest.raises(SandboxError, match="does not build: no such image"):
+async def test_a_recorded_build_that_fails_is_told_in_the_engines_words(socket: Path, tmp_path: Path) -> None:
+    box = ContainerSandbox(None, (), Limits(), context(tmp_path, ENGINE, fails=True))
+    async with replaying(socket, BUILT[-1:]) as asked:
+        with pytest.raises(SandboxError, match=r"Dockerfile' does not build: .*\"RUN exit 3\".*exit status 3$"):
             await box.start()
+    assert asked[0]["request"] == asked[0]["expected"]
     (tmp_path / "Dockerfile").unlink()
     with pytest.raises(SandboxError, match="holds no Dockerfile"):
         await box.start()
+    await box.close()
