@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from palestra.sandboxes.conformance import Report, Verdict
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-Backend = Annotated[str, typer.Option(help="local, process (no isolation), container or remote.")]
+Backend = Annotated[str, typer.Option(help="local, process (UNSAFE: no isolation), container or remote.")]
 Workspace = Annotated[
     Path | None, typer.Option(help="A folder to work in; without it, an empty one that is thrown away.")
 ]
@@ -23,7 +23,7 @@ Image = Annotated[str | None, typer.Option(help="For container: an image's name,
 Network = Annotated[bool, typer.Option("--network", help="Let the command reach the network.")]
 
 
-@app.command("run", context_settings={"ignore_unknown_options": True})
+@app.command("run", context_settings={"allow_interspersed_args": False})
 def run(
     argv: Annotated[list[str], typer.Argument(help="The command and its arguments, after --.", metavar="-- ARGV")],
     backend: Backend = "local",
@@ -44,7 +44,10 @@ def run(
 
     limits = Limits(wall_s=timeout, cpu_s=timeout, memory_mib=memory_mib, network=network)
     result = asyncio.run(_run(argv, backend, workspace, limits, image))
-    emit(as_json, _plain(result), _said(result))
+    if as_json:
+        emit(True, _plain(result), "")
+    else:
+        _say(result)
     raise typer.Exit(0 if result.exit_code == 0 else 1)
 
 
@@ -61,7 +64,8 @@ def shell(
     from palestra.sandboxes import Limits
 
     code = asyncio.run(_shell(backend, workspace, Limits(wall_s=3600, cpu_s=3600, network=network), quiet=as_json))
-    emit(as_json, {"exit_code": code}, "")
+    if as_json:
+        emit(True, {"exit_code": code}, "")
     raise typer.Exit(0 if code == 0 else 1)
 
 
@@ -105,6 +109,11 @@ async def _shell(backend: str, workspace: Path | None, limits: Any, *, quiet: bo
 
     from palestra.sandboxes import open_sandbox
 
+    def hear(name: str, data: bytes) -> None:
+        stream = sys.stderr if quiet or name == "stderr" else sys.stdout
+        stream.buffer.write(data)
+        stream.flush()
+
     code = 0
     async with open_sandbox(backend, workspace=workspace, limits=limits) as box:
         async with await box.session() as session:
@@ -114,13 +123,7 @@ async def _shell(backend: str, workspace: Path | None, limits: Any, *, quiet: bo
                 line = await asyncio.to_thread(sys.stdin.readline)
                 if not line:
                     break
-                result = await session.run(line.rstrip("\n"))
-                code = result.exit_code
-                stream = sys.stderr if quiet else sys.stdout
-                stream.buffer.write(result.stdout)
-                sys.stderr.buffer.write(result.stderr)
-                stream.flush()
-                sys.stderr.flush()
+                code = (await session.run(line.rstrip("\n"), on_output=hear)).exit_code
     return code
 
 
@@ -129,16 +132,17 @@ def _plain(result: ExecResult) -> dict[str, Any]:
     return data | {name: data[name].decode("utf-8", "replace") for name in ("stdout", "stderr")}
 
 
-def _said(result: ExecResult) -> str:
-    """For a person: what the command said, and one line about how it ended."""
+def _say(result: ExecResult) -> None:
+    """For a person: what the command said, byte for byte, and one line about how it ended."""
     import sys
 
-    sys.stderr.write(result.stderr.decode("utf-8", "replace"))
+    for stream, data in ((sys.stdout, result.stdout), (sys.stderr, result.stderr)):
+        stream.buffer.write(data)
+        stream.flush()
     used = result.usage
     ended = f"exit {result.exit_code}, {used.wall_s:.3f} s wall, {used.cpu_s:.3f} s cpu"
     ended += f"; limits met: {', '.join(result.limits_hit)}" if result.limits_hit else ""
     print(f"palestra: {ended}; {', '.join(result.protections)}", file=sys.stderr)
-    return result.stdout.decode("utf-8", "replace").rstrip("\n")
 
 
 def _tell(verdict: Verdict) -> None:

@@ -239,11 +239,13 @@ class Session(Protocol):
     @property
     def is_open(self) -> bool: ...
 
-    async def run(self, command: str, *, timeout_s: float | None = None) -> ExecResult:
+    async def run(
+        self, command: str, *, timeout_s: float | None = None, on_output: OnOutput | None = None
+    ) -> ExecResult:
         """Run a piece of shell. At the time-out what it started is killed; jobs of earlier calls live on.
         Output of background jobs comes with the call during which it was written.
 
-        Raises SandboxError: a NUL byte, or the session has ended (by ``exit``, ``exec``, or because the shell itself
+        Raises SandboxError: a NUL byte, a time-out that is not above 0, or the session has ended (by ``exit``, ``exec``, or because the shell itself
         did not answer at a time-out)."""
         ...
 

@@ -82,8 +82,9 @@ class Reader:
         self.truncated = False
         return result
 
-    def limit(self, keep: int) -> None:
-        self._keep = keep
+    def hear(self, on_output: OnOutput | None) -> None:
+        """Who is called with what is kept from now on."""
+        self._on_output = on_output
 
     def stop(self) -> None:
         if not self.ended.done():

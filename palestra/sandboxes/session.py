@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 from palestra.errors import SandboxError
 from palestra.sandboxes import pump, script, watch
-from palestra.sandboxes.base import ExecResult, Limits
+from palestra.sandboxes.base import ExecResult, Limits, OnOutput
 from palestra.sandboxes.init import Init
 from palestra.sandboxes.results import exit_code, result
 from palestra.sandboxes.stores import Exit
@@ -71,13 +71,22 @@ class ShellSession:
     def is_open(self) -> bool:
         return not self._closed and not self._init.exited.done()
 
-    async def run(self, command: str, *, timeout_s: float | None = None) -> ExecResult:
+    async def run(
+        self, command: str, *, timeout_s: float | None = None, on_output: OnOutput | None = None
+    ) -> ExecResult:
         if "\0" in command:
             raise SandboxError(f"{command[:80]!r} holds a NUL byte; no command can")
+        wall_s = self._limits.wall_s if timeout_s is None else Limits(wall_s=timeout_s).wall_s
         async with self._turn:
             if not self.is_open:
                 raise SandboxError("this session has ended; start another with session()")
-            return await self._call(command, timeout_s or self._limits.wall_s)
+            self._out.hear(on_output)
+            self._err.hear(on_output)
+            try:
+                return await self._call(command, wall_s)
+            finally:
+                self._out.hear(None)
+                self._err.hear(None)
 
     async def _call(self, command: str, wall_s: float) -> ExecResult:
         nonce = secrets.token_hex(8)
@@ -112,9 +121,11 @@ class ShellSession:
         mark = f"{nonce} ".encode()
         while True:
             for line in self._heard.split(b"\n")[:-1]:
-                if line.startswith(mark):
+                code = line[len(mark) :]
+                # The call can find this descriptor and write to it: what is no exit code is not the shell's word.
+                if line.startswith(mark) and code.isdigit() and int(code) < 256:
                     self._heard = b""
-                    return exit_code(int(line[len(mark) :]))
+                    return exit_code(int(code))
             await pump.readable(self._words)
             with contextlib.suppress(BlockingIOError):
                 piece = os.read(self._words, 4096)

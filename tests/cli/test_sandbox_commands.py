@@ -48,10 +48,37 @@ def test_bad_input_is_one_sentence_and_exit_2() -> None:
     for args, word in (
         (("--backend", "locla", "--", "true"), "did you mean local?"),
         (("--timeout", "0", "--", "true"), "wall_s must be above 0"),
+        (("--timeout", "inf", "--", "true"), "wall_s must be at most"),
+        (("--memory-mib", "0", "--", "true"), "memory_mib must be above 0"),
+        (("--image", "x", "--", "true"), "ask for the container back end"),
+        (("--", ""), "name a program first"),
         (("--workspace", "/no/such", "--", "true"), "existing folder"),
     ):
         code, out, err = palestra("sandbox", "run", *args)
         assert code == 2 and word in err and out == "" and len(err.strip().splitlines()) == 1, err
+
+
+def test_an_option_that_is_not_ours_is_no_command() -> None:
+    code, out, err = palestra("sandbox", "run", "--tiemout", "5", "--", "true")
+    assert (code, out) == (2, "") and "No such option: --tiemout" in err
+    assert palestra("sandbox", "run", "printf", "--", "-x")[:2] == (
+        0,
+        "-x",
+    )  # from the command on, all is the command's
+
+
+def test_run_prints_what_the_command_printed_and_json_prints_nothing_else() -> None:
+    code, out, err = palestra("sandbox", "run", "--", "sh", "-c", "printf 'a\\n\\n'; printf err >&2")
+    assert (code, out) == (0, "a\n\n") and err.startswith("errpalestra: exit 0")
+    code, out, err = palestra("sandbox", "run", "--json", "--", "sh", "-c", "echo err >&2")
+    assert (code, err) == (0, "") and json.loads(out)["stderr"] == "err\n"
+
+
+def test_shell_of_nothing_says_nothing() -> None:
+    assert palestra("sandbox", "shell") == (0, "", "")
+    assert as_json("sandbox", "shell", "--json") == (0, {"exit_code": 0})
+    code, out, err = palestra("sandbox", "shell", "--backend", "process")
+    assert (code, out) == (2, "") and "ask for the local back end" in err
 
 
 def test_shell_keeps_its_state_between_lines() -> None:

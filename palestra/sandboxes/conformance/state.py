@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from palestra.sandboxes.base import Limits
 from palestra.sandboxes.conformance.runner import Trial, case
 
@@ -149,3 +151,21 @@ async def a_session_bounds_output(t: Trial) -> None:
     async with await t.box.session(limits=Limits(output_bytes=1000)) as session:
         t.equal(len((await session.run("head -c 100000 /dev/zero")).stdout), 1000)
         t.equal((await session.run("echo x")).stdout, b"x\n")
+
+
+@case("sessions", "streams")
+async def a_session_streams(t: Trial) -> None:
+    """The first words of a call are heard before its last are written."""
+    heard: list[tuple[str, bytes]] = []
+    times: list[float] = []
+
+    def hear(name: str, data: bytes) -> None:
+        heard.append((name, data))
+        times.append(asyncio.get_running_loop().time())
+
+    async with await t.box.session() as session:
+        await session.run("printf a; sleep 0.3; printf b >&2", on_output=hear)
+        t.equal(heard, [("stdout", b"a"), ("stderr", b"b")])
+        t.true(times[-1] - times[0] > 0.2, "the first output came with the last")
+        await session.run("echo more")
+        t.equal(len(heard), 2, "outputs heard after the call that asked for them")
