@@ -20,13 +20,14 @@ from operator import eq
 from pathlib import Path
 from typing import Any
 
+from palestra.gate.functions import definitions, text_files
+
 K = 256
 _PRIME = (1 << 61) - 1
 TEXT_WORDS = 3
 """Words in a shingle of text."""
 CODE_TOKENS = 5
 """Nodes in a shingle of code."""
-LARGEST_FILE_BYTES = 1 << 20
 NOT_COMPARED = {"solve.sh"}
 """Files that every bundle of a kind has alike."""
 
@@ -142,30 +143,11 @@ def fingerprint_of(path: Path, function: str | None = None) -> Fingerprint:
     else of every file of its solution."""
     instruction = path / "instruction.md"
     text = instruction.read_text(encoding="utf-8", errors="replace") if instruction.is_file() else ""
-    sources = _sources(path / "solution")
+    files = text_files(path / "solution")
+    sources = [text for file, text in files if file.name not in NOT_COMPARED]
     if function is not None:
-        sources = list(_definitions(sources, function))
+        sources = [ast.unparse(found) for found in definitions(sources, function)]
     return fingerprint(path.name, text, sources)
-
-
-def _sources(folder: Path) -> list[str]:
-    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.is_symlink()]
-    kept = [file for file in files if file.name not in NOT_COMPARED and file.stat().st_size <= LARGEST_FILE_BYTES]
-    return [data.decode(errors="replace") for file in kept if b"\0" not in (data := file.read_bytes())]
-
-
-def _definitions(sources: Iterable[str], function: str) -> Iterable[str]:
-    """The text of each definition of that name; a function that is no definition, as a partial one, has none."""
-    for source in sources:
-        if f"def {function}" not in source:
-            continue
-        try:
-            nodes = list(ast.walk(ast.parse(source)))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        for node in nodes:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function:
-                yield ast.unparse(node)
 
 
 def near_duplicates(prints: Sequence[Fingerprint], most: float) -> list[Similar]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from palestra.envs.bundle import FEWEST_CASES
 from palestra.envs.splits import split_of
 from palestra.errors import BundleError
 from palestra.gate.config import GateConfig
+from palestra.gate.leaks import scan, visible_of
 from palestra.gate.subject import Check, Subject
 from palestra.verify.inside.literals import NotPlain, same
 
@@ -54,28 +56,49 @@ def splits(subject: Subject, config: GateConfig) -> Check:
 
 
 def leak(subject: Subject, config: GateConfig) -> Check:
-    """What the agent gets (instruction, environment/) shows one training call at most, and no answer.
+    """What the agent gets (instruction, environment/) shows one training call at most, no answer to it, and neither the
+    function's source, a hidden file, nor a way to fetch them.
 
     An answer of fewer than LEAK_LETTERS letters is sought in the instruction alone: "3" stands in any Dockerfile."""
-    instruction = subject.path / "instruction.md"
-    visible = [instruction, *sorted((subject.path / "environment").rglob("*"))]
-    texts = {file: file.read_text(encoding="utf-8", errors="replace") for file in visible if file.is_file()}
+    visible = visible_of(subject.path)
+    texts = {seen.name: (seen.data or b"").decode(errors="replace") for seen in visible}
     shown = [case for case in subject.cases if any(case.call in text for text in texts.values())]
     hidden = [case for case in shown if case.split != "train"]
     if hidden or len(shown) > 1:
-        told = f"shows the agent {len(shown)} of its calls, {len(hidden)} of them hidden ones: show one training call"
+        places = ", ".join(_place(case.call, texts) for case in (hidden or shown)[:3])
+        told = (
+            f"shows the agent {len(shown)} of its calls, {len(hidden)} of them hidden ones ({places}): "
+            "show one training call"
+        )
         return Check("leak", False, told)
     for case in shown:
-        for file, text in texts.items():
-            if (file == instruction or len(case.expected) >= LEAK_LETTERS) and _stands_in(
-                case.expected, case.call, text
+        for name, text in texts.items():
+            if (name == "instruction.md" or len(case.expected) >= LEAK_LETTERS) and (
+                line := _stands_in(case.expected, case.call, text)
             ):
-                return Check("leak", False, f"the answer of the call shown stands in {file.name}: take it out")
+                return Check("leak", False, f"the answer of the call shown stands in {name}:{line}: take it out")
+    found = scan(visible, subject.hidden)
+    if found:
+        told = f"{found[0].where}: {found[0].told}"
+        return Check("leak", False, told, facts={"leaks": [leak.plain() for leak in found[:20]]})
     return Check("leak", True, f"{len(texts)} visible files show {len(shown)} training call and no answer")
 
 
-def _stands_in(answer: str, call: str, text: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(answer)}(?!\w)", text.replace(call, "")) is not None
+def _place(call: str, texts: Mapping[str, str]) -> str:
+    """Where ``call`` stands, as file:line."""
+    name, text = next((name, text) for name, text in texts.items() if call in text)
+    return f"{name}:{_line(text, text.index(call))}"
+
+
+def _stands_in(answer: str, call: str, text: str) -> int:
+    """The line on which ``answer`` stands by itself, outside ``call``; 0 where it does not."""
+    # As long as the call, so that places stay.
+    found = re.search(rf"(?<![\w.]){re.escape(answer)}(?!\w)", text.replace(call, "\0" * len(call)))
+    return _line(text, found.start()) if found else 0
+
+
+def _line(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
 
 
 def constant(subject: Subject, config: GateConfig) -> Check:

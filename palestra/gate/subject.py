@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,8 @@ from typing import Any
 
 from palestra.envs.bundle import Case, PredictFacts, content_hash, read_facts
 from palestra.envs.predict import PredictEnvironment
+from palestra.gate.functions import body_of, definitions, text_files
+from palestra.gate.leaks import Hidden
 from palestra.types import Task
 from palestra.verify.calls import Target
 from palestra.verify.inside.literals import read, read_first, show
@@ -67,6 +70,24 @@ class Subject:
             wanted = min(size, -(-count * size // total)) if total else 0
             tasks += islice(self.environment.tasks(split, seed), wanted)
         return tasks
+
+    @cached_property
+    def functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The definitions of the function in the bundle's own source; none where it is made otherwise."""
+        sources = (text for _, text in text_files(self.path / "solution" / "source", ".py"))
+        return list(definitions(sources, self.facts.symbol.rpartition(".")[2]))
+
+    @cached_property
+    def hidden(self) -> Hidden:
+        """What the agent must not see: what the function does, the files of solution/ and tests/, its package."""
+        files = {
+            file.relative_to(self.path).as_posix(): file.read_bytes()
+            for folder in ("solution", "tests")
+            for file in sorted((self.path / folder).rglob("*"))
+            if file.is_file()
+        }
+        gold = {f"{self.facts.symbol} (line {found.lineno})": body_of(found) for found in self.functions}
+        return Hidden(gold, files=files, packages=[self.facts.package])
 
     @property
     def target(self) -> Target:

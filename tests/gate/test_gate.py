@@ -209,7 +209,8 @@ def test_a_hidden_call_in_the_instruction_is_refused(bundle):
     hidden = next(case for case in read_cases(bundle) if case.split == "heldout")
     with (bundle / "instruction.md").open("a") as file:
         file.write(f"For example, {hidden.call} is something.\n")
-    assert "1 of them hidden" in refused(bundle, "leak")
+    lines = (bundle / "instruction.md").read_text().count("\n")
+    assert f"1 of them hidden ones (instruction.md:{lines})" in refused(bundle, "leak")
 
 
 @pytest.mark.parametrize("name", ["instruction.md", "environment/notes.txt"])
@@ -217,7 +218,22 @@ def test_the_answer_in_sight_is_refused(bundle, name):
     expected = (bundle / "tests/expected.txt").read_text().strip()
     with (bundle / name).open("a") as file:
         file.write(f"Psst: {expected}\n")
-    assert "answer of the call shown stands in" in refused(bundle, "leak")
+    line = (bundle / name).read_text().count("\n")
+    assert f"answer of the call shown stands in {name}:{line}" in refused(bundle, "leak")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("shop.py", SOURCE, "environment/shop.py: is the hidden file solution/source/shop.py"),
+        ("hint.txt", "1\n" + RETURN, "environment/hint.txt:2: shows 100% of shop.tag"),
+        ("Dockerfile", "FROM x\nRUN pip install shop\n", "environment/Dockerfile:2: installs shop"),
+        ("Dockerfile", "FROM x\nCOPY tests /t\n", "environment/Dockerfile:2: copies tests/"),
+    ],
+)
+def test_the_source_in_sight_is_refused(bundle, name, text, told):
+    (bundle / "environment" / name).write_text(text)
+    assert told in refused(bundle, "leak")
 
 
 def test_an_answer_that_is_right_when_empty_would_be_refused(bundle, monkeypatch):
