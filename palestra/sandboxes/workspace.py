@@ -148,22 +148,3 @@ def _open(path: str, name: str, flags: int, folder: int) -> int:
         return os.open(name, flags, 0o644, dir_fd=folder)
     except (OSError, ValueError) as error:
         raise SandboxError(f"{path!r} cannot be opened: {getattr(error, 'strerror', None) or error}") from error
-
-
-def remove_tree(folder: int, name: str) -> None:
-    """Remove ``name`` in ``folder`` whatever its programs did to its modes; links are removed, not followed."""
-    try:
-        inside = os.open(name, _FOLDER, dir_fd=folder)
-    except PermissionError:
-        os.chmod(name, 0o700, dir_fd=folder)
-        inside = os.open(name, _FOLDER, dir_fd=folder)
-    except NotADirectoryError:
-        os.unlink(name, dir_fd=folder)
-        return
-    try:
-        os.fchmod(inside, 0o700)
-        for entry in os.listdir(inside):
-            remove_tree(inside, entry)
-    finally:
-        os.close(inside)
-    os.rmdir(name, dir_fd=folder)
