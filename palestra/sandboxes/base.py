@@ -49,7 +49,7 @@ class Limits:
     network       reach any network at all, loopback of the host included
     cpus          CPU seconds per second of all together (needs cgroups); None: as many as there are
     disk_mib      workspace, /tmp and /dev/shm together, MiB, and 64 files or folders for each MiB; fixed when a sandbox
-                  is opened
+                  is opened. Of a workspace that is a folder of yours: what it grows by, looked at every 0.1 s
 
     Raises SandboxError where a limit is not above zero (a limit of zero would forbid the command itself), is no number
     of its kind, or is more than a kernel can be told.
@@ -245,8 +245,8 @@ class Session(Protocol):
         """Run a piece of shell. At the time-out what it started is killed; jobs of earlier calls live on.
         Output of background jobs comes with the call during which it was written.
 
-        Raises SandboxError: a NUL byte, a time-out that is not above 0, or the session has ended (by ``exit``, ``exec``, or because the shell itself
-        did not answer at a time-out)."""
+        Raises SandboxError: a NUL byte, a time-out that is not above 0, or the session has ended (by ``exit``,
+        ``exec``, or because the shell itself did not answer at a time-out)."""
         ...
 
     async def close(self) -> None: ...

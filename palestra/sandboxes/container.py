@@ -23,7 +23,8 @@ from palestra.sandboxes.engine import Engine, find_socket
 from palestra.sandboxes.pump import Ended
 from palestra.sandboxes.results import result
 from palestra.sandboxes.stores import Exit
-from palestra.sandboxes.workspace import Workspace, remove_tree
+from palestra.sandboxes.trees import remove_tree
+from palestra.sandboxes.workspace import Workspace
 
 IMAGE = "docker.io/library/debian:stable-slim"
 PROTECTIONS = (

@@ -7,19 +7,27 @@ import fcntl
 import os
 import stat
 
+from palestra.errors import SandboxError
+from palestra.sandboxes.trees import FOLDER, MOST_DEEP
+
 _FICLONE = 0x40049409
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_CLONE = (errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY)
 
 
-def copy_tree(source: int, target: int) -> tuple[int, int]:
+def copy_tree(source: int, target: int, depth: int = 0) -> tuple[int, int]:
     """Copy what is in folder ``source`` into folder ``target``: (bytes copied, bytes shared). Sockets, FIFOs and
-    devices are left out: they mean nothing in another sandbox."""
+    devices are left out: they mean nothing in another sandbox.
+
+    Raises SandboxError where folders are nested deeper than ``MOST_DEEP``."""
+    if depth > MOST_DEEP:
+        raise SandboxError(
+            f"the workspace cannot be copied: its folders are nested deeper than {MOST_DEEP}; flatten them"
+        )
     copied = shared = 0
     for name in os.listdir(source):
         facts = os.stat(name, dir_fd=source, follow_symlinks=False)
         if stat.S_ISDIR(facts.st_mode):
-            more = _copy_folder(source, target, name)
+            more = _copy_folder(source, target, name, depth)
             copied, shared = copied + more[0], shared + more[1]
         elif stat.S_ISLNK(facts.st_mode):
             os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
@@ -31,13 +39,13 @@ def copy_tree(source: int, target: int) -> tuple[int, int]:
     return copied, shared
 
 
-def _copy_folder(source: int, target: int, name: str) -> tuple[int, int]:
+def _copy_folder(source: int, target: int, name: str, depth: int) -> tuple[int, int]:
     os.mkdir(name, 0o700, dir_fd=target)
-    inside = os.open(name, _FOLDER, dir_fd=source)
+    inside = os.open(name, FOLDER, dir_fd=source)
     try:
-        made = os.open(name, _FOLDER, dir_fd=target)
+        made = os.open(name, FOLDER, dir_fd=target)
         try:
-            result = copy_tree(inside, made)
+            result = copy_tree(inside, made, depth + 1)
             os.fchmod(made, stat.S_IMODE(os.fstat(inside).st_mode))
         finally:
             os.close(made)

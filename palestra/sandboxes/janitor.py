@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from palestra.sandboxes.workspace import remove_tree
+from palestra.sandboxes.trees import remove_tree
 
 _NAME = re.compile(r"palestra-(keeper|process|group)-(\d+)-(\d+)-(\d+)-")
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import math
 import os
 import weakref
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from palestra.sandboxes.base import Mount, Snapshot
 from palestra.sandboxes.bwrap import View
 from palestra.sandboxes.copying import copy_tree
 from palestra.sandboxes.stores import Store
+from palestra.sandboxes.trees import MOST_DEEP, size_mib
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 MOST_LAYERS = 400  # the kernel allows 500
@@ -50,6 +53,7 @@ class Tree:
 
     def __init__(self, hold: Hold, path: str, folder: int, layers: tuple[Layer, ...], own: str | None) -> None:
         self._hold, self.path, self.folder, self._layers = hold, path, folder, layers
+        self.held_mib = 0.0  # of a folder of the host, before anything ran in it
         self._own = own  # the name of our topmost, still written folder; None where the workspace is the host's
 
     @property
@@ -60,7 +64,15 @@ class Tree:
     async def make(cls, mib: int, host: Path | None) -> Tree:
         hold = Hold(await Store.make(mib))
         if host is not None:
-            return cls(hold, os.fspath(host), os.open(host, _FOLDER), (), None)
+            tree = cls(hold, os.fspath(host), os.open(host, _FOLDER), (), None)
+            tree.held_mib = await asyncio.to_thread(size_mib, tree.folder)
+            if tree.held_mib == math.inf:
+                tree.close()
+                raise SandboxError(
+                    f"workspace {os.fspath(host)!r} has folders nested deeper than {MOST_DEEP}, so that what it grows "
+                    "by cannot be watched; name another, or write the files into a private workspace"
+                )
+            return tree
         return _plain(hold)
 
     @classmethod
@@ -79,6 +91,11 @@ class Tree:
         finally:
             os.close(source)
         return tree
+
+    def is_full(self) -> bool:
+        """Whether no block or no inode of the store is left."""
+        facts = os.fstatvfs(self.store.folder)
+        return facts.f_bfree == 0 or facts.f_ffree == 0
 
     def view(self, mounts: tuple[Mount, ...], *, read_only: bool = False) -> View:
         path = self.store.path
@@ -121,9 +138,8 @@ async def _copy(source: int, target: int) -> tuple[int, int]:
     try:
         return await asyncio.to_thread(copy_tree, source, target)
     except OSError as error:
-        raise SandboxError(
-            f"the workspace cannot be copied: {error.strerror}; open the sandbox with a larger disk_mib"
-        ) from error
+        mend = "; open the sandbox with a larger disk_mib" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise SandboxError(f"the workspace cannot be copied: {error.strerror}{mend}") from error
 
 
 async def _over(hold: Hold, layers: tuple[Layer, ...]) -> Tree:

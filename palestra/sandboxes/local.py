@@ -12,7 +12,7 @@ from typing import Self
 
 from palestra.errors import SandboxError
 from palestra.sandboxes import bwrap, cgroups, janitor, script, seccomp
-from palestra.sandboxes.base import ExecResult, Limits, Mount, OnOutput, Protection, Session, Snapshot
+from palestra.sandboxes.base import ExecResult, LimitName, Limits, Mount, OnOutput, Protection, Session, Snapshot
 from palestra.sandboxes.init import Init, explain
 from palestra.sandboxes.layers import Tree
 from palestra.sandboxes.results import result
@@ -112,10 +112,10 @@ class LocalSandbox:
                 if watch is not None:
                     watch.stop()
             account = self.account()
-            watched = tuple(watch.hit) if watch else ()
+            watched = bool(watch and watch.hit)
             if not (init.began() or ended.timed_out or watched or self._closed or (account and account.memory_kills)):
                 raise SandboxError(explain(ended.stderr))
-            return result(ended, limits, self.protections(limits), account=account, watched=watched)
+            return result(ended, limits, self.protections(limits), account=account, watched=self.seen(watch))
         finally:
             await self.end(init)
 
@@ -193,6 +193,11 @@ class LocalSandbox:
         self._sessions.add(session)
         return session
 
+    def seen(self, watch: Watch | None) -> tuple[LimitName, ...]:
+        """The limits that a watchdog, or a look at the file system, shows to be met now."""
+        found: tuple[LimitName, ...] = tuple(watch.hit) if watch else ()
+        return (*found, "disk_mib") if self._tree is not None and self._tree.is_full() else found
+
     def account(self) -> cgroups.Account | None:
         return self._group.account() if self._group else None
 
@@ -247,6 +252,7 @@ class LocalSandbox:
         folder = None if self._host is None or self._tree is None else self._tree.folder
         if self._group is not None and folder is None:
             return None
-        watch = Watch(limits, kill, None if self._group else init.namespace, folder)
+        held = 0.0 if self._tree is None else self._tree.held_mib
+        watch = Watch(limits, kill, None if self._group else init.namespace, folder, held)
         watch.start()
         return watch

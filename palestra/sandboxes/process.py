@@ -21,7 +21,8 @@ from palestra.sandboxes import janitor, pump, rlimits, script
 from palestra.sandboxes.base import ExecResult, Limits, Mount, OnOutput, Protection, Session, Snapshot
 from palestra.sandboxes.results import result
 from palestra.sandboxes.stores import Exit
-from palestra.sandboxes.workspace import Workspace, remove_tree
+from palestra.sandboxes.trees import remove_tree
+from palestra.sandboxes.workspace import Workspace
 
 PROTECTIONS = (Protection.NO_ISOLATION, Protection.RLIMITS, Protection.CLEAR_ENVIRONMENT)
 _INSTEAD = "the process back end has no {}: it isolates nothing; ask for the local back end"

@@ -110,7 +110,7 @@ class ShellSession:
         wall = time.perf_counter() - started
         (stdout, cut_out), (stderr, cut_err) = self._out.flush(), self._err.flush()
         end = Exit(code, max(self._cpu_s() - cpu_before, 0.0), 0.0)
-        watched = tuple(guard.hit) if guard else ()
+        watched = self._box.seen(guard)
         ended = pump.Ended(end, stdout, stderr, timed_out, cut_out or cut_err, wall)
         return result(
             ended, self._limits, self._box.protections(self._limits), account=self._box.account(), watched=watched

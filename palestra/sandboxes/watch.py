@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from palestra.sandboxes.base import LimitName, Limits
+from palestra.sandboxes.trees import size_mib
 
 PERIOD_S = 0.1
 _PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
@@ -40,24 +41,16 @@ def usage(namespace: int) -> tuple[int, float]:
     return threads, resident
 
 
-def size_mib(folder: int) -> float:
-    """Allocated MiB of a tree, by descriptor; links are not followed."""
-    total = 0
-    for _, _, names, where in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += os.stat(name, dir_fd=where, follow_symlinks=False).st_blocks
-    return total / 2048
-
-
 @dataclass
 class Watch:
-    """namespace: inode of the process namespace to look after, or None; folder: descriptor of the tree, or None."""
+    """namespace: inode of the process namespace to look after, or None; folder: descriptor of the tree, or None;
+    held_mib: what the tree held before, which is not the command's doing."""
 
     limits: Limits
     kill: Callable[[], None]
     namespace: int | None
     folder: int | None
+    held_mib: float = 0.0
     hit: list[LimitName] = field(default_factory=list)
 
     def start(self) -> None:
@@ -82,5 +75,5 @@ class Watch:
                 yield "processes"
             if self.limits.memory_mib is not None and resident > self.limits.memory_mib:
                 yield "memory_mib"
-        if self.folder is not None and size_mib(self.folder) > self.limits.disk_mib:
+        if self.folder is not None and size_mib(self.folder) - self.held_mib > self.limits.disk_mib:
             yield "disk_mib"

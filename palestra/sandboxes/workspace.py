@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from palestra.errors import SandboxError
+from palestra.sandboxes.trees import FOLDER
 
 MAX_LINKS = 40
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Workspace:
@@ -68,7 +68,7 @@ class Workspace:
     @contextmanager
     def _folder(self, path: str) -> Iterator[int]:
         with self._parent(path, make=False, follow_last=True) as (parent, name):
-            folder = _open(path, name, _FOLDER, parent)
+            folder = _open(path, name, FOLDER, parent)
             try:
                 yield folder
             finally:
@@ -77,7 +77,7 @@ class Workspace:
     @contextmanager
     def _parent(self, path: str, *, make: bool, follow_last: bool) -> Iterator[tuple[int, str]]:
         """The folder that holds the last part of ``path``, and that part's name ("." for the workspace itself)."""
-        stack = [_open(path, ".", _FOLDER, self.root)]
+        stack = [_open(path, ".", FOLDER, self.root)]
         try:
             name = self._walk(path, stack, make, follow_last)
             yield stack[-1], name
@@ -140,7 +140,7 @@ def _enter(path: str, part: str, folder: int, make: bool) -> int:
             pass  # what stands there is opened below, and refused there unless it is a folder
         except OSError as error:
             raise SandboxError(f"{path!r} cannot be made: {error.strerror}") from error
-    return _open(path, part, _FOLDER, folder)
+    return _open(path, part, FOLDER, folder)
 
 
 def _open(path: str, name: str, flags: int, folder: int) -> int:

@@ -33,7 +33,7 @@ from palestra.sandboxes.init import Init
 from palestra.sandboxes.interpreters import probe, python_mounts
 from palestra.sandboxes.local import LocalSandbox
 from palestra.sandboxes.results import exit_code
-from palestra.sandboxes.workspace import remove_tree
+from palestra.sandboxes.trees import remove_tree
 
 FRAME = "!QI"
 _HEADER = struct.calcsize(FRAME)
@@ -186,8 +186,8 @@ class Zygote:
             os.close(text)
             for reader in readers:
                 reader.stop()
+        hit = list(self._box.seen(watch))
         await self._clean()
-        hit = list(watch.hit) if watch else []
         if end["status"] or end["survivors"]:  # a call that ended well and alone met no limit of all together
             hit += self._met()
         return _reply(end, readers, nonce, hit, time.perf_counter() - started)

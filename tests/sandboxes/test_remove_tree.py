@@ -2,7 +2,7 @@
 
 import os
 
-from palestra.sandboxes.workspace import remove_tree
+from palestra.sandboxes.trees import remove_tree
 
 
 def nest(folder, depth):
