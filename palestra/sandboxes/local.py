@@ -6,6 +6,7 @@ Every ``exec`` gets fresh namespaces over the same workspace and /tmp: no proces
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -69,6 +70,8 @@ class LocalSandbox:
         self._live: set[Init] = set()
         self._sessions: set[ShellSession] = set()
         self._closed = False
+        self._left: tuple[str, ...] = ()
+        self._place: Path | None = None
 
     @property
     def workspace(self) -> str:
@@ -220,11 +223,24 @@ class LocalSandbox:
             await self._parked.discard()
             self._parked = None
         if self._tree is not None:
+            store = self._tree.store
+            self._place = None if store.layers else Path(f"/proc/{store.keeper.process.pid}/root{store.path}")
             self._tree.close()
             self._tree = None
         if self._group is not None:
+            self._left = () if self._group.is_empty() else ("processes",)
             _GROUPS[0].give(self._group)
             self._group = None
+
+    async def remains(self) -> tuple[str, ...]:
+        """What is left after ``close``, by the kernel's word: "processes" (where there are groups to ask), "folder"
+        (a workspace that no snapshot needs any more, and with it its mounts). The keeper removes at its own pace, so
+        it is given a second."""
+        for _ in range(50):
+            if self._place is None or not os.path.exists(self._place):
+                return self._left
+            await asyncio.sleep(0.02)
+        return (*self._left, "folder")
 
     async def __aenter__(self) -> Self:
         await self.tree()

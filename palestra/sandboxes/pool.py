@@ -2,7 +2,8 @@
 
 A sandbox is leased once. What comes back is closed, whatever state it is in, and another is made in its place from
 nothing: a fresh file system and fresh namespaces are the one proof of cleanness that needs no list of what to look for.
-The pool checks that the old one is gone (no process of its namespaces, no folder) and counts what is not as a leak.
+The pool checks that the old one is gone (no process in its control group, no folder and so no mount) and counts what
+is not as a leak.
 """
 
 from __future__ import annotations
@@ -172,10 +173,13 @@ class SandboxPool:
 
     async def _retire(self, box: LocalSandbox) -> None:
         await box.close()
-        if box.is_busy:
-            self._leaks += 1
+        self._later(self._check(box))
         if 2 * len(self._free) <= self._target:
             await self.fill()
+
+    async def _check(self, box: LocalSandbox) -> None:
+        if await box.remains():
+            self._leaks += 1
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

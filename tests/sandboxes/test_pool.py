@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 
 import pytest
 
 from palestra.errors import SandboxError
-from palestra.sandboxes import Limits
+from palestra.sandboxes import Limits, layers
+from palestra.sandboxes.local import groups
 from palestra.sandboxes.pool import SandboxPool
 
 
@@ -91,6 +93,38 @@ async def test_closing_ends_leases() -> None:
 async def _hold(pool: SandboxPool) -> int:
     async with pool.lease() as box:
         return (await box.exec(["sleep", "30"])).exit_code
+
+
+async def test_what_is_left_behind_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[layers.Tree] = []
+    async with SandboxPool(1) as pool:
+        with monkeypatch.context() as broken:
+            broken.setattr(layers.Tree, "close", lambda tree: kept.append(tree))
+            async with pool.lease() as box:
+                await box.exec(["true"])
+            await pool.settle()
+        assert await box.remains() == ("folder",) and pool.metrics().leaks == 1
+        kept.pop().close()
+        assert await box.remains() == ()
+        async with pool.lease() as box:
+            await box.exec(["true"])
+        await pool.settle()
+        assert pool.metrics().leaks == 1
+
+
+async def test_a_process_that_is_left_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    if groups() is None:
+        pytest.skip("there are no control groups here that could tell")
+    async with SandboxPool(1) as pool:
+        async with pool.lease() as box:
+            await box.exec(["true"])
+            assert box._group is not None
+            with subprocess.Popen(["sleep", "60"]) as stray:
+                box._group.add(stray.pid)
+                await box.close()
+                stray.kill()
+        await pool.settle()
+        assert await box.remains() == ("processes",) and pool.metrics().leaks == 1
 
 
 def test_a_pool_of_nothing_is_refused() -> None:
