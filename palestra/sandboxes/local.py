@@ -198,8 +198,9 @@ class LocalSandbox:
 
     def seen(self, watch: Watch | None) -> tuple[LimitName, ...]:
         """The limits that a watchdog, or a look at the file system, shows to be met now."""
-        found: tuple[LimitName, ...] = tuple(watch.hit) if watch else ()
-        return (*found, "disk_mib") if self._tree is not None and self._tree.is_full() else found
+        found: tuple[LimitName, ...] = (*watch.hit, *watch.met) if watch else ()
+        found = (*found, "disk_mib") if self._tree is not None and self._tree.is_full() else found
+        return tuple(dict.fromkeys(found))
 
     def account(self) -> cgroups.Account | None:
         return self._group.account() if self._group else None

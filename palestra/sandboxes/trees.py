@@ -45,14 +45,14 @@ def _blocks(folder: int, depth: int, seen: set[tuple[int, int]]) -> float:
 def remove_tree(folder: int, name: str) -> None:
     """Remove ``name`` in ``folder`` whatever its programs did to its modes, however deep it is; links are removed, not
     followed. Deep folders are moved up one level after another, so that two descriptors are enough."""
-    top = _opened(folder, name)
+    top = reopened(folder, name)
     if top < 0:
         return
     try:
         waiting = _emptied(top, top)
         while waiting:
             entry = waiting.pop()
-            inside = _opened(top, entry)
+            inside = reopened(top, entry)
             try:
                 waiting += _emptied(inside, top)
             finally:
@@ -68,7 +68,7 @@ def _emptied(folder: int, top: int) -> list[str]:
     moved = []
     for entry in os.listdir(folder):
         if stat.S_ISDIR(os.stat(entry, dir_fd=folder, follow_symlinks=False).st_mode):
-            os.close(_opened(folder, entry))  # a folder that its owner may not write to cannot be moved by him either
+            os.close(reopened(folder, entry))  # a folder that its owner may not write to cannot be moved by him either
             moved.append(f".palestra-gone-{secrets.token_hex(8)}")
             os.rename(entry, moved[-1], src_dir_fd=folder, dst_dir_fd=top)
         else:
@@ -76,7 +76,7 @@ def _emptied(folder: int, top: int) -> list[str]:
     return moved
 
 
-def _opened(folder: int, name: str) -> int:
+def reopened(folder: int, name: str) -> int:
     """A descriptor of a folder that its owner can read and write again; −1 for what was no folder, and is unlinked."""
     try:
         inside = os.open(name, FOLDER, dir_fd=folder)

@@ -44,7 +44,9 @@ def usage(namespace: int) -> tuple[int, float]:
 @dataclass
 class Watch:
     """namespace: inode of the process namespace to look after, or None; folder: descriptor of the tree, or None;
-    held_mib: what the tree held before, which is not the command's doing."""
+    held_mib: what the tree held before, which is not the command's doing.
+
+    hit: the limits for which it was killed; met: those that it was seen at, and held to by the kernel."""
 
     limits: Limits
     kill: Callable[[], None]
@@ -52,6 +54,7 @@ class Watch:
     folder: int | None
     held_mib: float = 0.0
     hit: list[LimitName] = field(default_factory=list)
+    met: list[LimitName] = field(default_factory=list)
 
     def start(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(PERIOD_S, self._look)
@@ -73,6 +76,8 @@ class Watch:
             threads, resident = usage(self.namespace)
             if self.limits.processes is not None and threads > self.limits.processes + 1:
                 yield "processes"
+            elif self.limits.processes is not None and threads > self.limits.processes:
+                self.met.append("processes")
             if self.limits.memory_mib is not None and resident > self.limits.memory_mib:
                 yield "memory_mib"
         if self.folder is not None and size_mib(self.folder) - self.held_mib > self.limits.disk_mib:

@@ -33,7 +33,7 @@ from palestra.sandboxes.init import Init
 from palestra.sandboxes.interpreters import probe, python_mounts
 from palestra.sandboxes.local import LocalSandbox
 from palestra.sandboxes.results import exit_code
-from palestra.sandboxes.trees import remove_tree
+from palestra.sandboxes.trees import remove_tree, reopened
 
 FRAME = "!QI"
 _HEADER = struct.calcsize(FRAME)
@@ -190,6 +190,7 @@ class Zygote:
         await self._clean()
         if end["status"] or end["survivors"]:  # a call that ended well and alone met no limit of all together
             hit += self._met()
+        end["timed_out"] = end["killed"] and not (watch and watch.hit)
         return _reply(end, readers, nonce, hit, time.perf_counter() - started)
 
     def _met(self) -> list[LimitName]:
@@ -217,9 +218,7 @@ class Zygote:
         if self._writable:
             tree = await self._box.tree()
             for place in ("work", "tmp", "shm"):
-                folder = os.open(
-                    place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=tree.store.folder
-                )
+                folder = reopened(tree.store.folder, place)
                 try:
                     os.fchmod(folder, 0o755 if place == "work" else 0o1777)
                     for name in os.listdir(folder):
@@ -261,7 +260,7 @@ def _reply(
     frames, is_clean = _frames(bytes(answers.data), nonce)
     code = exit_code(os.waitstatus_to_exitcode(end["status"]))
     outcome: Outcome = "returned" if code == 0 else "failed" if code > 0 else "killed"
-    if end["killed"] and not hit:
+    if end["timed_out"]:
         outcome = "timed_out"
         hit.append("wall_s")
     elif answers.truncated:
@@ -273,7 +272,15 @@ def _reply(
     hit += ["output_bytes"] if truncated else []
     usage = Usage(wall_s, end["cpu_s"], end["rss_kib"] / 1024)
     return Reply(
-        outcome, frames, code, bytes(out.data), bytes(err.data), truncated, end["survivors"], usage, tuple(hit)
+        outcome,
+        frames,
+        code,
+        bytes(out.data),
+        bytes(err.data),
+        truncated,
+        end["survivors"],
+        usage,
+        tuple(dict.fromkeys(hit)),
     )
 
 
