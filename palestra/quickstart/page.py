@@ -33,7 +33,8 @@ def _html(figure: go.Figure, name: str) -> str:
     figure.update_layout(
         template="plotly_white", margin={"l": 50, "r": 15, "t": 10, "b": 45}, legend={"orientation": "h", "y": 1.12}
     )
-    return figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config={"displayModeBar": False, "responsive": True})
+    config = {"displayModeBar": False, "responsive": True}
+    return figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=config)
 
 
 def _lines(curve: list[Any], names: dict[str, str]) -> str:
