@@ -6,7 +6,7 @@ Each is a function (logprobs_BT, ref_logprobs_BT) -> [B, T] in nats. With d = lo
   k2 = d²/2               biased, low variance; its expected gradient on policy is that of the reverse KL
   k3 = exp(−d) − 1 + d    unbiased, never negative; its gradient is 1 − exp(−d), that of the forward KL
 
-k3 bounds −d by ±20, as a ratio is (``bounded_exp``). ``exact`` sums over the vocabulary and needs no sample.
+k3 bounds −d by ±20, as a ratio is (``LOG_RATIO_BOUND``). ``exact`` sums over the vocabulary and needs no sample.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from palestra.algos.ratio import bounded_exp
+from palestra.algos.ratio import LOG_RATIO_BOUND
 
 
 class Estimator(Protocol):
@@ -32,7 +32,8 @@ def k2(logprobs_BT: Tensor, ref_logprobs_BT: Tensor) -> Tensor:
 
 def k3(logprobs_BT: Tensor, ref_logprobs_BT: Tensor) -> Tensor:
     d_BT = logprobs_BT - ref_logprobs_BT
-    return bounded_exp(-d_BT) - 1 + d_BT
+    # expm1: near 0 the three terms cancel, and exp − 1 alone would leave rounding of either sign.
+    return (-d_BT).clamp(-LOG_RATIO_BOUND, LOG_RATIO_BOUND).expm1() + d_BT
 
 
 def exact(logprobs_BTV: Tensor, ref_logprobs_BTV: Tensor) -> Tensor:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
-import torch
 from torch import Tensor
 
 from palestra.algos.aggregate import Aggregate, PerMaxLen, SequenceMean, TokenMean
 from palestra.algos.credit import Credit, GroupCenter, GroupZScore, LeaveOneOut, MaxRL
 from palestra.algos.kl import Estimator, k1, k3
+from palestra.algos.numbers import check_finite, masked
 from palestra.algos.ratio import Ratio, bounded_exp, sequence_ratio, token_ratio
 from palestra.algos.surrogate import Cispo, Clip, Sapo, Surrogate, Unclipped
 from palestra.errors import ConfigError, TrainError, nearest
@@ -68,14 +68,14 @@ class Recipe:
         ratio (mean), behaviour_k1 and behaviour_k3 (KL(sampler ‖ trainer): k1 = log μ − log π), and with a reference
         kl_k1, kl_k3 (KL(π ‖ ref)). TrainError where a trained token's number is not finite, with its row and column.
         """
-        _check_finite("log-probability", logprobs_BT, is_trained_BT)
-        _check_finite("behaviour log-probability", behaviour_logprobs_BT, is_trained_BT)
-        _check_finite("advantage", advantages_B1.expand_as(logprobs_BT), is_trained_BT)
-        advantages_BT = _masked(advantages_B1.expand_as(logprobs_BT), is_trained_BT)
+        check_finite("log-probability", logprobs_BT, is_trained_BT)
+        check_finite("behaviour log-probability", behaviour_logprobs_BT, is_trained_BT)
+        check_finite("advantage", advantages_B1.expand_as(logprobs_BT), is_trained_BT)
+        advantages_BT = masked(advantages_B1.expand_as(logprobs_BT), is_trained_BT)
         log_ratios_BT = self.ratio(logprobs_BT, behaviour_logprobs_BT, is_trained_BT)
         losses_BT, is_low_BT, is_high_BT = self.surrogate(log_ratios_BT, advantages_BT)
         loss = (losses_BT * weights_BT).sum()
-        now_BT, then_BT = _masked(logprobs_BT, is_trained_BT), _masked(behaviour_logprobs_BT, is_trained_BT)
+        now_BT, then_BT = masked(logprobs_BT, is_trained_BT), masked(behaviour_logprobs_BT, is_trained_BT)
         stats = {
             "clip_low": is_low_BT,
             "clip_high": is_high_BT,
@@ -84,28 +84,14 @@ class Recipe:
             "behaviour_k3": k3(then_BT, now_BT),
         }
         if ref_logprobs_BT is not None:
-            _check_finite("reference log-probability", ref_logprobs_BT, is_trained_BT)
-            ref_BT = _masked(ref_logprobs_BT, is_trained_BT)
+            check_finite("reference log-probability", ref_logprobs_BT, is_trained_BT)
+            ref_BT = masked(ref_logprobs_BT, is_trained_BT)
             stats |= {"kl_k1": k1(now_BT, ref_BT), "kl_k3": k3(now_BT, ref_BT)}
             if self.kl_coefficient:
                 loss = loss + self.kl_coefficient * (self.kl(now_BT, ref_BT) * weights_BT).sum()
         elif self.needs:
             raise TrainError("this recipe has KL in its loss and needs reference log-probabilities; none were given")
         return loss, {name: (value.detach() * weights_BT).sum() for name, value in stats.items()}
-
-
-def _masked(values_BT: Tensor, is_trained_BT: Tensor) -> Tensor:
-    return torch.where(is_trained_BT, values_BT, values_BT.new_zeros(()))
-
-
-def _check_finite(what: str, values_BT: Tensor, is_trained_BT: Tensor) -> None:
-    is_bad_BT = is_trained_BT & ~torch.isfinite(values_BT)
-    if bool(is_bad_BT.any()):
-        row, column = is_bad_BT.nonzero()[0].tolist()
-        raise TrainError(
-            f"{what} of sequence {row}, token {column} is {float(values_BT[row, column])}; "
-            "that of a trained token must be finite"
-        )
 
 
 REINFORCE = Recipe(credit=GroupCenter(), keeps_flat=True)
