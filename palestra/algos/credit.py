@@ -1,8 +1,8 @@
 """Credit: the rewards of a group to the advantages of its rollouts.
 
-Each is a frozen function rewards_G -> advantages_G, in float32. A group of one, or one whose rewards are all equal,
-carries no comparison: every function here returns zeros for it (other libraries return the raw reward for a group of
-one).
+Each is a frozen function (rewards_G, facts) -> advantages_G, in float32. A group of one, or one whose rewards are all
+equal, carries no comparison: every function here returns zeros for it (other libraries return the raw reward for a
+group of one). What a credit must know beside the rewards stands in its ``needs``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,37 @@ from torch import Tensor
 from palestra.errors import TrainError
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a group beside its rewards; None where the batch does not hold it.
+
+    lengths_G       sampled tokens of each rollout
+    greedy_reward   [] the reward of the same task's greedy rollout
+    log_weights_G   log π(rollout) − log μ(rollout), of each rollout as a whole
+    wins_GG         [i, j]: share of comparisons that i won against j, of those judged; the diagonal is not read
+    """
+
+    lengths_G: Tensor | None = None
+    greedy_reward: Tensor | None = None
+    log_weights_G: Tensor | None = None
+    wins_GG: Tensor | None = None
+
+    def need(self, name: str, who: object) -> Tensor:
+        """The fact called ``name``; TrainError where it is missing, naming what the batch does hold."""
+        value: Tensor | None = getattr(self, name)
+        if value is None:
+            held = [known for known in self.__dataclass_fields__ if getattr(self, known) is not None]
+            raise TrainError(
+                f"{who!r} needs {name}, which this batch lacks; it holds: {', '.join(held) or 'rewards alone'}"
+            )
+        return value
+
+
+NO_FACTS = Facts()
+
+
 class Credit(Protocol):
-    def __call__(self, rewards_G: Tensor) -> Tensor: ...
+    def __call__(self, rewards_G: Tensor, facts: Facts = NO_FACTS) -> Tensor: ...
 
 
 def is_flat(rewards_G: Tensor) -> bool:
@@ -48,7 +77,7 @@ class GroupZScore:
     ddof: int = 1
     epsilon: float = 1e-6
 
-    def __call__(self, rewards_G: Tensor) -> Tensor:
+    def __call__(self, rewards_G: Tensor, facts: Facts = NO_FACTS) -> Tensor:
         rewards_G = checked(rewards_G)
         if is_flat(rewards_G):
             return torch.zeros_like(rewards_G)
@@ -61,7 +90,7 @@ class GroupCenter:
     """A_i = r_i − mean(r): GRPO without the division, which weighs easy and hard tasks up (Dr. GRPO,
     arXiv:2503.20783)."""
 
-    def __call__(self, rewards_G: Tensor) -> Tensor:
+    def __call__(self, rewards_G: Tensor, facts: Facts = NO_FACTS) -> Tensor:
         rewards_G = checked(rewards_G)
         return torch.zeros_like(rewards_G) if is_flat(rewards_G) else rewards_G - rewards_G.mean()
 
@@ -70,7 +99,7 @@ class GroupCenter:
 class LeaveOneOut:
     """A_i = r_i − mean of the other rewards = (r_i − mean(r)) · G / (G − 1): RLOO (arXiv:2402.14740)."""
 
-    def __call__(self, rewards_G: Tensor) -> Tensor:
+    def __call__(self, rewards_G: Tensor, facts: Facts = NO_FACTS) -> Tensor:
         rewards_G = checked(rewards_G)
         if is_flat(rewards_G):
             return torch.zeros_like(rewards_G)
@@ -85,7 +114,7 @@ class MaxRL:
     A group whose mean is 0 carries no signal and gives zeros, not NaN. TrainError for a negative reward.
     """
 
-    def __call__(self, rewards_G: Tensor) -> Tensor:
+    def __call__(self, rewards_G: Tensor, facts: Facts = NO_FACTS) -> Tensor:
         rewards_G = checked(rewards_G)
         if bool((rewards_G < 0).any()):
             raise TrainError(

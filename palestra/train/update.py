@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from palestra.algos import Recipe
+from palestra.algos.credit import Facts
 from palestra.algos.filters import flat_reason
 from palestra.errors import TrainError
 from palestra.models.tiny import TinyLM
@@ -52,7 +53,8 @@ def credit(algorithm: Recipe, groups: Sequence[Group]) -> Credited:
             made.dropped_groups[reason] += 1
             made.dropped_tokens[reason] += sum(_tokens(t) for t, _ in scored)
             continue
-        for (trajectory, _), advantage in zip(scored, algorithm.credit(rewards_G).tolist(), strict=True):
+        facts = Facts(lengths_G=torch.tensor([_tokens(t) for t, _ in scored]))
+        for (trajectory, _), advantage in zip(scored, algorithm.credit(rewards_G, facts).tolist(), strict=True):
             for turn in trajectory.turns:
                 if turn.completion.logprobs is None:
                     raise TrainError(
