@@ -72,9 +72,10 @@ def arguments(view: View, *, network: bool) -> list[str]:
         args += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
     bind = "--ro-bind" if view.read_only else "--bind"
     args += ["--dev", "/dev", bind, view.shm, "/dev/shm", "--remount-ro", "/dev", *_proc()]
-    args += [bind, view.tmp, "/tmp"]
+    args += ["--bind", view.tmp, "/tmp"]
     for mount in view.mounts:
-        args += _mount(mount)
+        args += _mount(mount)  # below /tmp too, where the host keeps an interpreter there
+    args += ["--remount-ro", "/tmp"] if view.read_only else []
     return [*args, bind, view.workspace, INSIDE, "--chdir", INSIDE, "--remount-ro", "/"]
 
 

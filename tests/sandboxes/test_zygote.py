@@ -7,11 +7,12 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from palestra.errors import SandboxError
-from palestra.sandboxes import Limits
+from palestra.sandboxes import Limits, Mount
 from palestra.sandboxes.abilities import _pythons
 from palestra.sandboxes.zygote import Zygote
 
@@ -121,6 +122,15 @@ for d in ('/tmp', '/workspace', '/dev/shm', '/'):
   except OSError: pass
 """
     assert (await zygote.call(source)).frames == ()
+
+
+async def test_what_lies_below_tmp_on_the_host_can_be_shown_there(tmp_path: Path) -> None:
+    (tmp_path / "seen").mkdir()
+    (tmp_path / "seen" / "a.txt").write_text("shown")
+    inside = Path("/tmp/some/where/a.txt")
+    async with Zygote(mounts=(Mount(tmp_path / "seen" / "a.txt", inside),), limits=FAST) as zygote:
+        reply = await zygote.call(f"reply(open({str(inside)!r}, 'rb').read()); open('/tmp/new', 'w')")
+        assert (reply.outcome, reply.frames) == ("failed", (b"shown",)) and b"Read-only" in reply.stderr
 
 
 async def test_writable_files_are_gone_at_the_next_call() -> None:
