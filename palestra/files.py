@@ -35,20 +35,27 @@ def atomic_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def atomic_write(target: Path, data: bytes) -> None:
-    """Write ``target`` whole or not at all. OutputError when it cannot be written."""
+@contextmanager
+def atomic_file(target: Path) -> Iterator[Path]:
+    """A new file beside ``target``, to be filled, which takes its place when the block ends well and vanishes when it
+    does not. OutputError when it cannot be written."""
     with boundary(OutputError, f"{target}: cannot be written"):
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+        os.close(handle)
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            yield Path(name)
+            _sync(Path(name))
             os.chmod(name, 0o644)
             os.replace(name, target)
         finally:
             Path(name).unlink(missing_ok=True)
+
+
+def atomic_write(target: Path, data: bytes) -> None:
+    """Write ``target`` whole or not at all. OutputError when it cannot be written."""
+    with atomic_file(target) as fresh:
+        fresh.write_bytes(data)
 
 
 def tree_hash(folder: Path) -> str:

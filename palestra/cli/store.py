@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from palestra.cli.common import AsJson, emit
+from palestra.cli.progress import progress
 
 if TYPE_CHECKING:
     from palestra.store import Store
@@ -149,6 +151,95 @@ def verify(store: Where = HERE, as_json: AsJson = False) -> None:
         problems = opened.verify()
     emit(as_json, {"problems": problems}, "\n".join(problems) or f"{store} holds: nothing is wrong with it")
     raise typer.Exit(1 if problems else 0)
+
+
+@app.command("query")
+def query(
+    sql: Annotated[str | None, typer.Argument(metavar="SQL", help="One SELECT.")] = None,
+    store: Where = HERE,
+    tables: Annotated[bool, typer.Option("--tables", help="List the tables and their columns instead.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows at most.")] = 1000,
+    timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds at most.")] = 30.0,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a store in SQL. The store cannot be changed this way.
+
+    Example: palestra store query "SELECT status, count(*) FROM trajectories GROUP BY 1" --store palestra.db
+    """
+    from palestra.errors import ConfigError
+    from palestra.store import Store
+    from palestra.store.schema import tables as schema
+
+    if tables:
+        listed = {name: [column.name for column in table.columns] for name, table in schema.tables.items()}
+        return emit(as_json, {"tables": listed}, "\n".join(f"{n}: {', '.join(c)}" for n, c in listed.items()))
+    if sql is None:
+        raise ConfigError("no query was given: name one SELECT, or ask for --tables")
+    with Store.open(store) as opened:
+        answer = opened.query(sql, limit=limit, timeout_s=timeout)
+    rows = [[_cell(value) for value in row] for row in answer.rows]
+    lines = ["\t".join(answer.columns), *("\t".join(_printable(str(value)) for value in row) for row in rows)]
+    lines += [f"only the first {limit} rows; ask for more with --limit"] if answer.is_cut else []
+    emit(as_json, {"columns": list(answer.columns), "rows": rows, "is_cut": answer.is_cut}, "\n".join(lines))
+
+
+def _cell(value: Any) -> Any:
+    return f"{len(value)} bytes" if isinstance(value, (bytes, memoryview)) else value
+
+
+@app.command("export")
+def export(
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help="jsonl, parquet, atif, chat or preference.")],
+    run: Annotated[str, typer.Option("--run", help="The run, by id or name.")],
+    out: Annotated[Path, typer.Option("--out", help="The file to write.")],
+    store: Where = HERE,
+    split: Annotated[str | None, typer.Option("--split", help="Of tasks: train, validation or heldout.")] = None,
+    step: Annotated[int | None, typer.Option("--step", help="Of the trainer.")] = None,
+    status: Annotated[list[str] | None, typer.Option("--status", help="finished, truncated …, or all.")] = None,
+    least: Annotated[float | None, typer.Option("--min-reward", min=0, max=1, help="Reward at least.")] = None,
+    most: Annotated[float | None, typer.Option("--max-reward", min=0, max=1, help="Reward at most.")] = None,
+    redact: Annotated[str, typer.Option("--redact", help="secrets, personal (those too), or nothing.")] = "secrets",
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a run's rollouts to a file: whole (jsonl, parquet), for Harbor (atif), or for trainers (chat, preference).
+
+    Example: palestra store export chat --run rl --min-reward 1 --out sft.jsonl --store out/quickstart/palestra.db
+    """
+    from palestra.errors import ConfigError, nearest
+    from palestra.store import Store
+    from palestra.store import export as exports
+
+    levels = {"secrets": exports.SECRETS, "personal": {**exports.SECRETS, **exports.PERSONAL}, "nothing": {}}
+    if redact not in levels:
+        raise ConfigError(f"--redact {redact!r} is unknown, {nearest(redact, levels)}")
+    chosen = exports.Selection(run, split, step, exports.statuses(status or []), least, most)
+    redaction = exports.Redaction(levels[redact])
+    with Store.open(store) as opened, progress("export") as told:
+        report = exports.export(opened, format, out, chosen, redaction=redaction, force=force, progress=told)
+    line = f"{report.path}: {report.rows} rows of {report.trajectories} rollouts in {report.groups} groups"
+    taken = ", ".join(f"{count} × {kind}" for kind, count in report.redacted.items())
+    line += f"; redacted {taken}; {report.stripped} rollouts lost their tokens with it" if taken else ""
+    emit(as_json, asdict(report), line)
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An export in jsonl or parquet.")],
+    store: Where = HERE,
+    name: Annotated[str | None, typer.Option("--name", help="Of the new run; the file's unless told.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import exported rollouts as a new run; the store is made where there is none.
+
+    Example: palestra store import rollouts.parquet --store other.db
+    """
+    from palestra.store import Store
+    from palestra.store import export as exports
+
+    with Store.open(store, create=True) as opened:
+        run, groups = exports.import_groups(opened, file, name=name)
+    emit(as_json, {"run": run, "groups": groups, "store": str(store)}, f"{run}: {groups} groups")
 
 
 def _verdict(score: Score | Unscored) -> str:

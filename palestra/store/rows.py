@@ -88,7 +88,7 @@ def to_rows(group: Group) -> GroupRows:
 
 def from_rows(group: Row, task_body: str, nodes: Sequence[Row], trajectories: Sequence[Row]) -> Group:
     """The inverse of ``to_rows``."""
-    task = _task(json.loads(task_body))
+    task = task_of(json.loads(task_body))
     tree = tree_of(nodes)
     made = tuple(
         Trajectory(
@@ -96,8 +96,8 @@ def from_rows(group: Row, task_body: str, nodes: Sequence[Row], trajectories: Se
             task=task,
             index=row["index"],
             turns=tree.turns([TurnRef(*ref) for ref in json.loads(row["turns"])]),
-            transcript=tuple(_message(plain) for plain in json.loads(row["transcript"])),
-            score=_score(json.loads(row["score"])),
+            transcript=tuple(message_of(plain) for plain in json.loads(row["transcript"])),
+            score=score_of(json.loads(row["score"])),
             status=Status(row["status"]),
             error=None if row["error"] is None else json.loads(row["error"]),
             seconds=row["seconds"],
@@ -185,10 +185,10 @@ def _trajectory_row(position: int, trajectory: Trajectory, tree: TokenTree, grou
         "index": trajectory.index,
         "status": trajectory.status.value,
         "reward": trajectory.reward,
-        "score": dump(_score_plain(trajectory.score)),
+        "score": dump(score_plain(trajectory.score)),
         "error": None if trajectory.error is None else dump(trajectory.error),  # may quote any text, as a transcript
         "seconds": trajectory.seconds,
-        "transcript": dump([_message_plain(message) for message in trajectory.transcript]),
+        "transcript": dump([message_plain(message) for message in trajectory.transcript]),
         "turns": dump([[ref.prompt, ref.completion, ref.finish_reason] for ref in refs]),
         "turn_count": len(refs),
         "tokens": sum(len(turn.prompt_ids) + len(turn.completion.ids) for turn in trajectory.turns),
@@ -216,17 +216,17 @@ def task_plain(task: Task) -> dict[str, Any]:
         "env": task.env,
         "split": task.split,
         "seed": task.seed,
-        "messages": [_message_plain(message) for message in task.messages],
+        "messages": [message_plain(message) for message in task.messages],
         "facts": dict(task.facts),
         "difficulty": task.difficulty,
     }
 
 
-def _task(plain: dict[str, Any]) -> Task:
-    return Task(**{**plain, "messages": tuple(_message(message) for message in plain["messages"])})
+def task_of(plain: dict[str, Any]) -> Task:
+    return Task(**{**plain, "messages": tuple(message_of(message) for message in plain["messages"])})
 
 
-def _message_plain(message: Message) -> dict[str, Any]:
+def message_plain(message: Message) -> dict[str, Any]:
     plain: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         plain["tool_calls"] = [asdict(call) for call in message.tool_calls]
@@ -235,18 +235,18 @@ def _message_plain(message: Message) -> dict[str, Any]:
     return plain
 
 
-def _message(plain: dict[str, Any]) -> Message:
+def message_of(plain: dict[str, Any]) -> Message:
     calls = tuple(ToolCall(**call) for call in plain.get("tool_calls", ()))
     return Message(plain["role"], plain["content"], calls, plain.get("tool_call_id"))
 
 
-def _score_plain(score: Score | Unscored) -> dict[str, Any]:
+def score_plain(score: Score | Unscored) -> dict[str, Any]:
     if isinstance(score, Unscored):
         return {"reason": score.reason}
     return {"value": score.value, "components": dict(score.components), "evidence": score.evidence}
 
 
-def _score(plain: dict[str, Any]) -> Score | Unscored:
+def score_of(plain: dict[str, Any]) -> Score | Unscored:
     return Unscored(plain["reason"]) if "reason" in plain else Score(**plain)
 
 

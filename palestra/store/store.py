@@ -16,6 +16,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from palestra.errors import StoreError, nearest
 from palestra.store import check, connect
 from palestra.store.migrations import migrate, schema_version
+from palestra.store.query import Answer, ask
 from palestra.store.rows import Checkpoint, GroupRows, RunInfo, TrajectoryInfo, from_rows, info_from_row, to_rows
 from palestra.store.schema import SCHEMA_VERSION, checkpoints, groups, metrics, nodes, runs, tasks, trajectories
 from palestra.types import Group, Trajectory
@@ -172,6 +173,11 @@ class Store:
         for at in range(0, len(seqs), READ_AT_ONCE):
             yield from self._read(seqs[at : at + READ_AT_ONCE])
 
+    def known_groups(self, ids: Sequence[str]) -> set[str]:
+        """Which of the ids are groups of this store."""
+        with self._reading() as connection:
+            return {row.id for row in _stored_groups(connection, ids)}
+
     def _read(self, seqs: Sequence[int]) -> list[Group]:
         query = select(groups, tasks.c.body).join(tasks, tasks.c.id == groups.c.task).where(groups.c.seq.in_(seqs))
         with self._reading() as connection:
@@ -289,6 +295,11 @@ class Store:
         """What is wrong with the store, in words; empty when all hashes, lengths, links and marks hold."""
         with self._reading() as connection:
             return check.problems(connection)
+
+    def query(self, sql: str, *, limit: int = 1000, timeout_s: float = 30.0) -> Answer:
+        """What one SELECT over the tables (``schema.py``) gives, ``limit`` rows at most. It cannot change anything."""
+        with connect.explained(self.where):
+            return ask(self._engine, sql, limit=limit, timeout_s=timeout_s)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -187,3 +187,53 @@ def test_a_wrong_name_offers_the_nearest(palestra: Any, where: Path) -> None:
     assert "no run 'wram'; did you mean warm? (choices: rl, warm)" in told.data["error"]
     told = palestra("store", "show", "a-", "--store", where)
     assert told.code == 2 and "more than one trajectory begins with 'a-'" in told.err
+
+
+def test_query_answers_in_rows_and_in_json(palestra: Any, where: Path) -> None:
+    asked = "SELECT status, count(*) AS n FROM trajectories GROUP BY 1 ORDER BY 1"
+    assert palestra("store", "query", asked, "--store", where).out == "status\tn\nfinished\t7\ngrader_error\t1\n"
+    rows = palestra("store", "query", asked, "--limit", 1, "--store", where, "--json").data
+    assert rows == {"columns": ["status", "n"], "rows": [["finished", 7]], "is_cut": True}
+    assert palestra("store", "query", "SELECT ids FROM nodes LIMIT 1", "--store", where).out.endswith(" bytes\n")
+    assert "trajectories: seq, id, group" in palestra("store", "query", "--tables").out
+    for wrong in (("DROP TABLE runs",), ("SELECT x",), ()):
+        told = palestra("store", "query", *wrong, "--store", where)
+        assert told.code == 2 and told.out == "" and told.err.count("\n") == 1
+
+
+def test_export_and_import(palestra: Any, where: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rl.jsonl"
+    told = palestra(
+        "store", "export", "jsonl", "--run", "rl", "--status", "all", "--out", out, "--store", where, "--json"
+    ).data
+    assert (told["groups"], told["trajectories"], told["rows"], told["redacted"]) == (2, 6, 6, {})
+    again = palestra("store", "export", "jsonl", "--run", "rl", "--out", out, "--store", where)
+    assert again.code == 2 and "--force" in again.err
+    fewer = palestra(
+        "store", "export", "jsonl", "--run", "rl", "--out", out, "--store", where, "--force", "--json"
+    ).data
+    assert fewer["trajectories"] == 5, "the one without a verdict is left out unless it is asked for"
+    other = tmp_path / "other.db"
+    made = palestra("store", "import", out, "--store", other, "--json").data
+    assert made["groups"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("export", "jsn", "--run", "rl", "--out", "x"), "did you mean jsonl?"),
+        (("export", "jsonl", "--run", "lr", "--out", "x"), "no run 'lr'; (choices: rl, warm)"),
+        (("export", "jsonl", "--run", "rl", "--out", "x", "--status", "finishd"), "did you mean finished?"),
+        (("export", "jsonl", "--run", "rl", "--out", "x", "--redact", "all"), "--redact 'all' is unknown"),
+        (("export", "jsonl", "--run", "rl", "--out", "x", "--step", "9"), "no rollout of run rl is of that"),
+        (("export", "jsonl", "--run", "rl", "--out", "/proc/x"), "cannot be written"),
+        (("import", "nought.jsonl"), "no such file"),
+    ],
+)
+def test_wrong_exports_are_one_line(
+    palestra: Any, where: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: Any, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = palestra("store", *arguments, "--store", where)
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1) and told in found.err
+    assert not (tmp_path / "x").exists()
