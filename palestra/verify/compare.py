@@ -146,6 +146,9 @@ class Rules:
         return got.type == wanted.type and self.same(got.value, wanted.value)
 
 
+EXACT = Rules()
+
+
 def _raised(rules: Rules, got: Raised, wanted: Raised) -> bool:
     return bool(wanted.types) and wanted.types[0] in got.types
 

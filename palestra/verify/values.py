@@ -62,7 +62,15 @@ class Raised:
 def decode(text: str) -> Any:
     """The value that ``inside.wire`` wrote. Raises BadWire on any other text."""
     try:
-        return _value(json.loads(text), 0)
+        return decode_plain(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise BadWire(f"not a value: {error}") from None
+
+
+def decode_plain(data: Any) -> Any:
+    """The value in parsed JSON. Raises BadWire."""
+    try:
+        return _value(data, 0)
     except (ValueError, TypeError, IndexError, RecursionError) as error:
         raise BadWire(f"not a value: {error}") from None
 
