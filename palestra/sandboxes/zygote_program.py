@@ -132,11 +132,13 @@ def child(call: dict[str, Any], fds: list[int], link: socket.socket, pipes: tupl
 
 
 def run(text: bytes, payload: bytes, result: int, nonce: int) -> None:
+    pack, write, length, plain = struct.pack, os.write, len, bytes  # as they are before the call may patch them
+
     def reply(data: bytes) -> None:
         """Send one answer: a frame of nonce, length and bytes."""
-        frame = struct.pack(FRAME, nonce, len(data)) + bytes(data)
+        frame = pack(FRAME, nonce, length(data)) + plain(data)
         while frame:
-            frame = frame[os.write(result, frame) :]
+            frame = frame[write(result, frame) :]
 
     names = {"__name__": "__main__", "__builtins__": __builtins__, "CALL": payload, "reply": reply}
     try:

@@ -94,9 +94,9 @@ async def memory_of_all_is_bounded(t: Trial) -> None:
 
 @case("cgroups", "kills-all")
 async def a_fork_bomb_is_bounded(t: Trial) -> None:
-    """A fork bomb meets its limit, and ends with the command."""
+    """A fork bomb meets its limit (the kernel counted it, or told the bomb), and ends with the command."""
     result = await t.sh("b() { b | b & b; }; b; sleep 5", limits=Limits(processes=40, wall_s=1))
-    t.true("processes" in result.limits_hit or not result.timed_out, f"got {result}")
+    t.true("processes" in result.limits_hit or b"fork" in result.stderr, f"got {result}")
     t.equal((await t.sh("echo ok")).stdout, b"ok\n")
 
 
