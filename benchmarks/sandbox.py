@@ -150,8 +150,10 @@ async def evaluations(rounds: int) -> list[Row]:
         test.write_text(PYTEST)
         argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, str(test)]
 
+        env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other packages' plug-ins are not pytest's cost
+
         async def pytest() -> None:
-            subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
 
         theirs = await timed(pytest, max(rounds // 10, 3))
     ratio = statistics.median(theirs) / statistics.median(ours)

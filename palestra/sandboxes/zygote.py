@@ -166,7 +166,7 @@ class Zygote:
             with os.fdopen(text, "wb", closefd=False) as stream:
                 stream.write(source + payload)
             os.lseek(text, 0, os.SEEK_SET)
-            packet = {"source": len(source), "nonce": nonce, "limits": _limits(limits)}
+            packet = {"source": len(source), "payload": len(payload), "nonce": nonce, "limits": _limits(limits)}
             socket.send_fds(self._link, [json.dumps(packet).encode()], [*(theirs for _, theirs in pairs), text])
             for _, theirs in pairs:
                 os.close(theirs)
