@@ -1,8 +1,8 @@
 """Graders made of graders.
 
-A part that is unscored makes the whole unscored, with the part's name before its reason: what is unknown is never 0. Only
-parts that were not needed, because an earlier one decided, are not asked. The whole's components are each part's value
-under its name, and its components under ``name.component``."""
+A part that is unscored makes the whole unscored, with the part's name before its reason: what is unknown is never 0. A
+part is not asked only where an earlier one decided. The whole's components are each part's value under its name, and
+the part's own under ``name.component``."""
 
 from __future__ import annotations
 

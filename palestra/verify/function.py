@@ -18,11 +18,11 @@ from palestra.verify import expect
 from palestra.verify.answers import Answers, Failed, parse
 from palestra.verify.compare import EXACT, Rules
 from palestra.verify.forkers import Forkers, bounded
+from palestra.verify.tally import evidence
 from palestra.verify.values import Raised
 
 CALLS = "calls"
 Credit = Literal["fraction", "all"]
-MOST_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,9 @@ class FunctionCalls:
         right = len(wanted) - sum(map(len, wrong.values()))
         share = right / len(wanted)
         value = share if self.credit == "fraction" else float(right == len(wanted))
-        return Score(value, {"passed": share, "loaded": 1.0, "tampered": 0.0}, _evidence(right, len(wanted), wrong))
+        return Score(
+            value, {"passed": share, "loaded": 1.0, "tampered": 0.0}, evidence("calls", right, len(wanted), wrong)
+        )
 
 
 def _calls_of(task: Task) -> tuple[Call, ...]:
@@ -160,14 +162,6 @@ def _wrong(got: Any, wanted: Any) -> str:
     if type(got) is Raised:
         return "raised an exception" if type(wanted) is not Raised else "raised another exception"
     return "returned, and should have raised" if type(wanted) is Raised else "gave another value"
-
-
-def _evidence(right: int, count: int, wrong: Mapping[str, list[int]]) -> str:
-    told = [f"{right} of {count} calls are right"]
-    for words, calls in wrong.items():
-        named = ", ".join(map(str, calls[:MOST_NAMED])) + (" …" if len(calls) > MOST_NAMED else "")
-        told.append(f"{words}: {named}")
-    return "; ".join(told)
 
 
 def _nothing(evidence: str, tampered: float = 0.0) -> Score:
