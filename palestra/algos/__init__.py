@@ -4,6 +4,7 @@ Axes: N groups, G rollouts of a group, B sampled sequences, T tokens. Masks are 
 whatever stands where a mask is False changes nothing, NaN included.
 """
 
-from palestra.algos.recipes import RECIPES, Recipe, recipe
+from palestra.algos.objective import Recipe
+from palestra.algos.recipes import RECIPES, recipe
 
 __all__ = ["RECIPES", "Recipe", "recipe"]

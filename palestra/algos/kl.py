@@ -11,10 +11,12 @@ k3 bounds −d by ±20, as a ratio is (``LOG_RATIO_BOUND``). ``exact`` sums over
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
 
+from palestra.algos.numbers import check_finite, masked
 from palestra.algos.ratio import LOG_RATIO_BOUND
 
 
@@ -44,3 +46,46 @@ def exact(logprobs_BTV: Tensor, ref_logprobs_BTV: Tensor) -> Tensor:
     never_BTV = logprobs_BTV == -float("inf")
     d_BTV = (logprobs_BTV - ref_logprobs_BTV).masked_fill(never_BTV, 0.0)
     return (logprobs_BTV.exp() * d_BTV).sum(-1)
+
+
+def exact_forward(logprobs_BTV: Tensor, ref_logprobs_BTV: Tensor) -> Tensor:
+    """KL(π_ref ‖ π), mass-covering: ``exact`` with the roles changed; the gradient goes through π all the same."""
+    return exact(ref_logprobs_BTV, logprobs_BTV)
+
+
+@dataclass(frozen=True)
+class StraightThrough:
+    """The value of one estimator with the gradient of another: by default k3's value, unbiased and never negative, and
+    k2's gradient, on policy that of the reverse KL (verl's "k3+", OpenRLHF's ``unbiased_gradient``)."""
+
+    value: Estimator = k3
+    gradient: Estimator = k2
+
+    def __call__(self, logprobs_BT: Tensor, ref_logprobs_BT: Tensor) -> Tensor:
+        through_BT = self.gradient(logprobs_BT, ref_logprobs_BT)
+        return self.value(logprobs_BT, ref_logprobs_BT).detach() + through_BT - through_BT.detach()
+
+
+def of_sequence(estimator: Estimator, logprobs_BT: Tensor, ref_logprobs_BT: Tensor, is_trained_BT: Tensor) -> Tensor:
+    """The estimator at the level of whole sequences, [B]: with d = Σ_t d_t in place of a token's. Not the sum of the
+    tokens' estimates, except for k1."""
+    now_B, ref_B = (masked(values, is_trained_BT).sum(-1) for values in (logprobs_BT, ref_logprobs_BT))
+    return estimator(now_B, ref_B)
+
+
+def penalised(
+    rewards_BT: Tensor,
+    logprobs_BT: Tensor,
+    ref_logprobs_BT: Tensor,
+    is_trained_BT: Tensor,
+    *,
+    coefficient: float,
+    estimator: Estimator = k1,
+) -> Tensor:
+    """r_t − coefficient·kl_t, detached: KL in the reward, [B, T]; zero where nothing is trained, so that the KL of tool
+    output never reaches a return. k1 is right here: its expected gradient is the reverse KL's."""
+    check_finite("reward", rewards_BT, is_trained_BT)
+    check_finite("log-probability", logprobs_BT, is_trained_BT)
+    check_finite("reference log-probability", ref_logprobs_BT, is_trained_BT)
+    now_BT, ref_BT = masked(logprobs_BT, is_trained_BT).detach(), masked(ref_logprobs_BT, is_trained_BT)
+    return masked(rewards_BT - coefficient * estimator(now_BT, ref_BT), is_trained_BT)

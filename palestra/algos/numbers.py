@@ -19,7 +19,7 @@ def check_finite(what: str, values_BT: Tensor, is_trained_BT: Tensor) -> None:
     if bool(is_bad_BT.any()):
         row, column = is_bad_BT.nonzero()[0].tolist()
         raise TrainError(
-            f"{what} of sequence {row}, token {column} is {float(values_BT[row, column])}; "
+            f"{what} of sequence {row}, token {column} is {float(values_BT[row, column].detach())}; "
             "that of a trained token must be finite"
         )
 

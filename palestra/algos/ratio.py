@@ -11,6 +11,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from palestra.algos.returns import spans
+
 LOG_RATIO_BOUND = 20.0
 """|log ρ| beyond which ``bounded_exp`` stops: e^20 is 5e8, and float32 overflows at e^88."""
 
@@ -34,9 +36,34 @@ def sequence_ratio(logprobs_BT: Tensor, behaviour_logprobs_BT: Tensor, is_traine
     """
     log_ratios_BT = token_ratio(logprobs_BT, behaviour_logprobs_BT, is_trained_BT)
     lengths_B1 = is_trained_BT.sum(-1, keepdim=True).clamp_min(1)
-    log_s_B1 = (log_ratios_BT.sum(-1, keepdim=True) / lengths_B1).detach()
+    return _shared(log_ratios_BT, log_ratios_BT.sum(-1, keepdim=True) / lengths_B1, is_trained_BT)
+
+
+def product_ratio(logprobs_BT: Tensor, behaviour_logprobs_BT: Tensor, is_trained_BT: Tensor) -> Tensor:
+    """log s = Σ over the sequence's trained tokens of log ρ_t: the ratio of whole sequences, unbiased, of a variance
+    that grows with the length (TOPR, arXiv:2503.14286, needs it, and bounds it at 1). Gradients as in
+    ``sequence_ratio``."""
+    log_ratios_BT = token_ratio(logprobs_BT, behaviour_logprobs_BT, is_trained_BT)
+    return _shared(log_ratios_BT, log_ratios_BT.sum(-1, keepdim=True), is_trained_BT)
+
+
+def turn_ratio(logprobs_BT: Tensor, behaviour_logprobs_BT: Tensor, is_trained_BT: Tensor) -> Tensor:
+    """log s = mean of log ρ_t over the trained tokens of the token's own turn (``returns.spans``): GSPO for each turn
+    of a rollout by itself. With one turn a row it is ``sequence_ratio``. Gradients as there."""
+    log_ratios_BT = token_ratio(logprobs_BT, behaviour_logprobs_BT, is_trained_BT)
+    turns_BT = spans(is_trained_BT)
+    turns_BT = torch.where(turns_BT < 0, is_trained_BT.shape[1], turns_BT)
+    sums_BK = log_ratios_BT.new_zeros(len(turns_BT), is_trained_BT.shape[1] + 1)
+    lengths_BK = sums_BK.scatter_add(1, turns_BT, torch.ones_like(log_ratios_BT.detach()))
+    sums_BK = sums_BK.scatter_add(1, turns_BT, log_ratios_BT.detach())
+    means_BT = (sums_BK / lengths_BK.clamp_min(1)).gather(1, turns_BT)
+    return _shared(log_ratios_BT, means_BT, is_trained_BT)
+
+
+def _shared(log_ratios_BT: Tensor, log_s_BT: Tensor, is_trained_BT: Tensor) -> Tensor:
+    """The value of log_s, the gradient of each token's own log ratio."""
     own_BT = log_ratios_BT - log_ratios_BT.detach()
-    return torch.where(is_trained_BT, log_s_B1 + own_BT, log_ratios_BT)
+    return torch.where(is_trained_BT, log_s_BT.detach() + own_BT, log_ratios_BT)
 
 
 def bounded_exp(log_ratios_BT: Tensor) -> Tensor:

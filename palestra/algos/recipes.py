@@ -3,96 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from types import MappingProxyType
 
-from torch import Tensor
-
-from palestra.algos.aggregate import Aggregate, PerMaxLen, SequenceMean, TokenMean
-from palestra.algos.credit import Credit, GroupCenter, GroupZScore, LeaveOneOut, MaxRL
-from palestra.algos.kl import Estimator, k1, k3
-from palestra.algos.numbers import check_finite, masked
-from palestra.algos.ratio import Ratio, bounded_exp, sequence_ratio, token_ratio
-from palestra.algos.surrogate import Cispo, Clip, Sapo, Surrogate, Unclipped
-from palestra.errors import ConfigError, TrainError, nearest
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """credit × ratio × surrogate × aggregate (× KL): all that tells one policy-gradient algorithm from another.
-
-        loss = Σ_bt w_bt · [ surrogate(ratio_bt, A_b) + kl_coefficient · kl_bt ],   w = aggregate(is_trained)
-
-    kl              estimator of KL to the reference in the loss; without effect at kl_coefficient 0
-    keeps_flat      whether groups without a comparison stay in the batch (they add no gradient, but do add to the
-                    denominators); otherwise they are dropped and counted
-    """
-
-    credit: Credit
-    ratio: Ratio = token_ratio
-    surrogate: Surrogate = Unclipped()  # noqa: RUF009 frozen, without state
-    aggregate: Aggregate = TokenMean()  # noqa: RUF009
-    kl: Estimator = k3
-    kl_coefficient: float = 0.0
-    keeps_flat: bool = False
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What a batch must hold beyond sampled tokens and rewards: "ref_logprobs" where KL is in the loss."""
-        return frozenset({"ref_logprobs"} if self.kl_coefficient else ())
-
-    def to_plain(self) -> dict[str, str | float | bool]:
-        """The recipe in full, as text: what is stored with a run and printed."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: value if isinstance(value, float | bool) else getattr(value, "__name__", repr(value))
-            for name, value in values.items()
-        }
-
-    def loss(
-        self,
-        *,
-        logprobs_BT: Tensor,
-        behaviour_logprobs_BT: Tensor,
-        advantages_B1: Tensor,
-        weights_BT: Tensor,
-        is_trained_BT: Tensor,
-        ref_logprobs_BT: Tensor | None = None,
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss of a micro-batch, and statistics; both add up over micro-batches to those of the batch.
-
-        advantages_B1  one per sequence, or [B, T], one per token
-        weights_BT     this micro-batch's slice of ``aggregate(is_trained_BT of the whole batch)``
-
-        Statistics are sums under the same weights: clip_low, clip_high (share of tokens whose gradient was cut),
-        ratio (mean), behaviour_k1 and behaviour_k3 (KL(sampler ‖ trainer): k1 = log μ − log π), and with a reference
-        kl_k1, kl_k3 (KL(π ‖ ref)). TrainError where a trained token's number is not finite, with its row and column.
-        """
-        check_finite("log-probability", logprobs_BT, is_trained_BT)
-        check_finite("behaviour log-probability", behaviour_logprobs_BT, is_trained_BT)
-        check_finite("advantage", advantages_B1.expand_as(logprobs_BT), is_trained_BT)
-        advantages_BT = masked(advantages_B1.expand_as(logprobs_BT), is_trained_BT)
-        log_ratios_BT = self.ratio(logprobs_BT, behaviour_logprobs_BT, is_trained_BT)
-        losses_BT, is_low_BT, is_high_BT = self.surrogate(log_ratios_BT, advantages_BT)
-        loss = (losses_BT * weights_BT).sum()
-        now_BT, then_BT = masked(logprobs_BT, is_trained_BT), masked(behaviour_logprobs_BT, is_trained_BT)
-        stats = {
-            "clip_low": is_low_BT,
-            "clip_high": is_high_BT,
-            "ratio": bounded_exp(log_ratios_BT),
-            "behaviour_k1": k1(then_BT, now_BT),
-            "behaviour_k3": k3(then_BT, now_BT),
-        }
-        if ref_logprobs_BT is not None:
-            check_finite("reference log-probability", ref_logprobs_BT, is_trained_BT)
-            ref_BT = masked(ref_logprobs_BT, is_trained_BT)
-            stats |= {"kl_k1": k1(now_BT, ref_BT), "kl_k3": k3(now_BT, ref_BT)}
-            if self.kl_coefficient:
-                loss = loss + self.kl_coefficient * (self.kl(now_BT, ref_BT) * weights_BT).sum()
-        elif self.needs:
-            raise TrainError("this recipe has KL in its loss and needs reference log-probabilities; none were given")
-        return loss, {name: (value.detach() * weights_BT).sum() for name, value in stats.items()}
-
+from palestra.algos.aggregate import PerMaxLen, SequenceMean, TokenMean
+from palestra.algos.credit import GroupCenter, GroupZScore, LeaveOneOut, MaxRL
+from palestra.algos.objective import Recipe
+from palestra.algos.ratio import sequence_ratio
+from palestra.algos.surrogate import Cispo, Clip, Sapo
+from palestra.errors import ConfigError, nearest
 
 REINFORCE = Recipe(credit=GroupCenter(), keeps_flat=True)
 """∇ = −(r − mean(r))·∇log π, corrected by the plain ratio (Williams, 1992, with the group's mean as baseline)."""

@@ -47,7 +47,7 @@ def train_rl(
             start = time.perf_counter()
             groups = asyncio.run(roll_out(run, envs, sampler.draw(rl.groups), on_rollout))
             between = time.perf_counter()
-            is_measured = bool(algorithm.needs) or run.step % rl.reference_every == 0
+            is_measured = "ref_logprobs" in algorithm.needs or run.step % rl.reference_every == 0
             metrics = describe(groups) | update(run, algorithm, groups, starting if is_measured else None)
             trained += [group.id for group in groups]
             metrics |= pace(groups, between - start, time.perf_counter() - between)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from palestra.algos import Recipe
+from palestra.algos.aggregate import Ids
 from palestra.algos.credit import Facts
 from palestra.algos.filters import flat_reason
 from palestra.errors import TrainError
@@ -22,12 +23,15 @@ from palestra.train.run import Run
 from palestra.types import Group, Trajectory, Turn
 
 UNSCORED = "unscored"
+HELD = ("ref_logprobs", "proximal_logprobs", "entropy", "lengths_G", "prompts_B", "rollouts_B", "tasks_B")
+"""What a batch of the synchronous trainer holds for a recipe, beside tokens, their log-probabilities and rewards."""
 
 
 @dataclass(frozen=True)
 class Credited:
     """The sequences to train on, one per policy call: its turn and the advantage of its rollout; and what was left out.
 
+    prompts, rollouts, tasks        of each sequence: number of its group, of its rollout, of its environment
     dropped_groups, dropped_tokens  by named reason; sampled tokens = trained tokens + dropped tokens, always
     """
 
@@ -35,13 +39,19 @@ class Credited:
     advantages: list[float]
     dropped_groups: Counter[str]
     dropped_tokens: Counter[str]
+    prompts: list[int] = field(default_factory=list)
+    rollouts: list[int] = field(default_factory=list)
+    tasks: list[int] = field(default_factory=list)
 
 
 def credit(algorithm: Recipe, groups: Sequence[Group]) -> Credited:
     """Advantages of every scored rollout. Unscored ones leave their group; groups without a comparison leave the batch
     unless the recipe keeps them. TrainError for a rollout whose tokens carry no log-probabilities."""
+    algorithm.require(HELD)
     made = Credited([], [], Counter(), Counter())
-    for group in groups:
+    environments: dict[str, int] = {}
+    rollouts = 0
+    for number, group in enumerate(groups):
         scored = [(t, t.reward) for t in group.trajectories if t.reward is not None]
         made.dropped_tokens[UNSCORED] += sum(_tokens(t) for t in group.trajectories if t.reward is None)
         if not scored:
@@ -63,6 +73,10 @@ def credit(algorithm: Recipe, groups: Sequence[Group]) -> Credited:
                     )
                 made.turns.append(turn)
                 made.advantages.append(advantage)
+                made.prompts.append(number)
+                made.rollouts.append(rollouts)
+                made.tasks.append(environments.setdefault(group.task.env, len(environments)))
+            rollouts += 1
     return made
 
 
@@ -94,21 +108,29 @@ def accumulate(run: Run, algorithm: Recipe, credited: Credited, reference: TinyL
     """Add the batch's gradient, micro-batch by micro-batch; the sums do not depend on how it was cut."""
     model, config, settings = run.policy.model, run.policy.model.config, run.settings
     behaviour_BT, is_trained_BT = behaviour(credited.turns)
-    weights_BT = algorithm.aggregate(is_trained_BT)
-    advantages_B1 = torch.tensor(credited.advantages).unsqueeze(-1)
+    ids = Ids(torch.tensor(credited.prompts), torch.tensor(credited.rollouts))
+    weights_BT = algorithm.aggregate(is_trained_BT, ids)
+    advantages_BT = torch.tensor(credited.advantages).unsqueeze(-1).expand_as(weights_BT)
+    if algorithm.normalise is not None:
+        advantages_BT = algorithm.normalise(advantages_BT, is_trained_BT, torch.tensor(credited.tasks))
 
     def work(packed: Packed) -> tuple[Gradient, dict[str, Tensor]]:
-        logprobs_BT, entropy_BT = sampled_logprobs(model, packed, temperature=settings.rl.temperature)
+        logprobs_BT, entropy_BT = sampled_logprobs(
+            model, packed, temperature=settings.rl.temperature, entropy_gradient="entropy" in algorithm.needs
+        )
         here = packed.sequences_B, slice(logprobs_BT.shape[1])
         loss, stats = algorithm.loss(
             logprobs_BT=logprobs_BT,
             behaviour_logprobs_BT=behaviour_BT[here],
-            advantages_B1=advantages_B1[packed.sequences_B],
+            advantages_B1=advantages_BT[here],
             weights_BT=weights_BT[here],
             is_trained_BT=packed.is_sampled_BT,
             ref_logprobs_BT=_reference_logprobs(reference, packed, settings.rl.temperature),
+            # One update a batch: the policy of this step's start is the policy now.
+            proximal_logprobs_BT=logprobs_BT.detach(),
+            entropy_BT=entropy_BT,
         )
-        stats |= {"loss": loss.detach(), "entropy": (entropy_BT * weights_BT[here]).sum()}
+        stats |= {"loss": loss.detach(), "entropy": (entropy_BT.detach() * weights_BT[here]).sum()}
         return gradient(loss, model), stats
 
     batches = pack(
@@ -118,7 +140,7 @@ def accumulate(run: Run, algorithm: Recipe, credited: Credited, reference: TinyL
     for part, stats in spread_over(settings.threads, work, batches):
         add_gradient(model, part)
         totals.update({name: float(value) for name, value in stats.items()})
-    return dict(totals)
+    return algorithm.finished(totals)
 
 
 def behaviour(turns: Sequence[Turn]) -> tuple[Tensor, Tensor]:

@@ -193,7 +193,7 @@ def test_a_recipe_says_what_it_needs_and_refuses_to_go_without():
     assert (GRPO.needs, with_kl.needs) == (frozenset(), {"ref_logprobs"})
     given = batch(13)
     del given["ref_logprobs_BT"]
-    with pytest.raises(TrainError, match="needs reference log-probabilities"):
+    with pytest.raises(TrainError, match="needs ref_logprobs, which the batch lacks"):
         loss(with_kl, given)
 
 

@@ -12,6 +12,7 @@ from palestra.algos.surrogate import Cispo, Clip, Sapo, Unclipped
 from tests.algos.batches import batch, rows
 from tests.reference import slow
 
+ONE = torch.ones(1, 1, dtype=torch.bool)
 SURROGATES = [
     (Unclipped(), slow.unclipped),
     (Clip(0.2, 0.28), slow.clip(0.2, 0.28)),
@@ -24,7 +25,7 @@ SURROGATES = [
 def at(surrogate, ratio: float, advantage: float) -> tuple[float, float, bool, bool]:
     """(loss, ∂loss/∂log ρ, is_low, is_high) of one token."""
     log_ratio = torch.tensor([[ratio]], dtype=torch.float64).log().requires_grad_()
-    loss, low, high = surrogate(log_ratio, torch.tensor([[advantage]], dtype=torch.float64))
+    loss, low, high = surrogate(log_ratio, torch.tensor([[advantage]], dtype=torch.float64), ONE)
     (grad,) = torch.autograd.grad(loss.sum(), log_ratio)
     return loss.item(), grad.item(), low.item(), high.item()
 
@@ -66,7 +67,7 @@ def test_equals_a_slow_loop(surrogate, reference):
     draw = torch.Generator().manual_seed(0)
     log_ratios_BT = torch.randn(20, 9, generator=draw, dtype=torch.float64)
     advantages_B1 = torch.randn(20, 1, generator=draw, dtype=torch.float64)
-    got_BT = surrogate(log_ratios_BT, advantages_B1)[0]
+    got_BT = surrogate(log_ratios_BT, advantages_B1, torch.ones(20, 9, dtype=torch.bool))[0]
     for row, advantage, got in zip(log_ratios_BT.tolist(), advantages_B1[:, 0].tolist(), got_BT.tolist(), strict=True):
         assert got == pytest.approx([reference(d, advantage) for d in row])
 
@@ -89,7 +90,7 @@ def test_no_advantage_no_gradient(surrogate):
 @pytest.mark.parametrize("advantage", [1.0, -1.0])
 def test_an_extreme_ratio_gives_finite_numbers(surrogate, log_ratio, advantage):
     leaf = torch.tensor([[log_ratio]], requires_grad=True)
-    loss = surrogate(leaf, torch.tensor([[advantage]]))[0].sum()
+    loss = surrogate(leaf, torch.tensor([[advantage]]), ONE)[0].sum()
     (grad,) = torch.autograd.grad(loss, leaf)
     assert torch.isfinite(loss) and torch.isfinite(grad).all()
 
