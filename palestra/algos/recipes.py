@@ -7,10 +7,12 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from palestra.algos.aggregate import PerMaxLen, SequenceMean, TokenMean
+from palestra.algos.baselines import LengthWeighted, Median, Quantile
 from palestra.algos.credit import GroupCenter, GroupZScore, LeaveOneOut, MaxRL
+from palestra.algos.normalise import BatchNorm
 from palestra.algos.objective import Recipe
-from palestra.algos.ratio import sequence_ratio
-from palestra.algos.surrogate import Cispo, Clip, Sapo
+from palestra.algos.ratio import product_ratio, sequence_ratio
+from palestra.algos.surrogate import Cispo, Clip, GeometricMean, Sapo, Signed
 from palestra.errors import ConfigError, nearest
 
 REINFORCE = Recipe(credit=GroupCenter(), keeps_flat=True)
@@ -31,6 +33,20 @@ SAPO = replace(GRPO, surrogate=Sapo())
 """arXiv:2511.20347."""
 MAX_RL = replace(REINFORCE, credit=MaxRL())
 """arXiv:2602.02710."""
+REINFORCE_PP = replace(REINFORCE, surrogate=Clip(0.2, 0.2), normalise=BatchNorm())
+"""arXiv:2501.03262, its variant with the group's mean as baseline: normalised over the batch's tokens, not the group.
+Its KL in the reward is left out, as ``kl.penalised`` gives it."""
+OPO = replace(REINFORCE, credit=LengthWeighted())
+"""arXiv:2505.23585: the length-weighted baseline, exactly on policy."""
+GMPO = replace(GRPO, surrogate=GeometricMean(0.4, 0.4))
+"""arXiv:2507.20673: the geometric mean of the sequence's ratios, each bounded to e^±0.4."""
+TOPR = replace(REINFORCE, ratio=product_ratio, surrogate=Signed(Cispo(0, 0), Cispo(1, 0)))
+"""arXiv:2503.14286: good rollouts as in supervised training, bad ones by a sequence ratio bounded to [0, 1]. The
+paper's reward is ±1 with a tuned baseline; here the group's mean decides what is good."""
+MC_GRPO = replace(GRPO, credit=Median())
+"""arXiv:2601.22582: the median as baseline."""
+QAE = replace(DAPO, credit=Quantile(0.4), keeps_flat=True)
+"""arXiv:2509.22611: a quantile as baseline, on DAPO's clip and mean."""
 
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
     {
@@ -43,6 +59,12 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         "cispo": CISPO,
         "sapo": SAPO,
         "max_rl": MAX_RL,
+        "reinforce_pp": REINFORCE_PP,
+        "opo": OPO,
+        "gmpo": GMPO,
+        "topr": TOPR,
+        "mc_grpo": MC_GRPO,
+        "qae": QAE,
     }
 )
 

@@ -9,6 +9,7 @@ import torch
 
 from palestra.algos import RECIPES, recipe
 from palestra.algos.aggregate import SequenceMean, TokenMean
+from palestra.algos.credit import Facts
 from palestra.algos.kl import k2, k3
 from palestra.algos.recipes import DAPO, DR_GRPO, GRPO, GSPO, REINFORCE
 from palestra.algos.surrogate import Unclipped
@@ -24,6 +25,10 @@ SLOW = {
     "gspo": (slow.sequence_log_ratios, slow.clip(3e-4, 4e-4), slow.sequence_mean),
     "cispo": (slow.token_log_ratios, slow.cispo(1.0, 4.0), slow.token_mean),
     "sapo": (slow.token_log_ratios, slow.sapo(1.0, 1.05), slow.sequence_mean),
+    "reinforce_pp": (slow.token_log_ratios, slow.clip(0.2, 0.2), slow.token_mean),
+    "opo": (slow.token_log_ratios, slow.unclipped, slow.token_mean),
+    "mc_grpo": (slow.token_log_ratios, slow.clip(0.2, 0.2), slow.sequence_mean),
+    "qae": (slow.token_log_ratios, slow.clip(0.2, 0.28), slow.token_mean),
 }
 EVERY = sorted(RECIPES)
 
@@ -94,10 +99,10 @@ def test_no_gradient_reaches_what_is_masked(name):
     assert (grad_BT[given["is_trained_BT"]] != 0).any()
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("gspo", "cispo")])
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("gspo", "cispo", "topr")])
 def test_gradients_are_those_of_finite_differences(name):
-    """In double precision, away from the clips' corners. GSPO and CISPO stop gradients, so that their values' finite
-    differences are not their gradients; test_surrogate works theirs by hand."""
+    """In double precision, away from the clips' corners. GSPO, CISPO and TOPR stop gradients, so that their values'
+    finite differences are not their gradients; test_surrogate and test_levels work theirs by hand."""
     given = batch(8, spread=0.05)
     leaf_BT = given["logprobs_BT"].clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda x: loss(RECIPES[name], given, logprobs_BT=x), leaf_BT, eps=1e-6, atol=1e-5)
@@ -221,13 +226,15 @@ def test_it_solves_a_bandit(name):
     draw = torch.Generator().manual_seed(0)
     logits_A = torch.zeros(10, requires_grad=True)
     optimiser = torch.optim.Adam([logits_A], lr=0.1)
-    mask_B1 = torch.ones(32, 1, dtype=torch.bool)
+    mask_B1, facts = torch.ones(32, 1, dtype=torch.bool), Facts(lengths_G=torch.ones(8))
     for _ in range(150):
         with torch.no_grad():
             arms_B = torch.multinomial(logits_A.softmax(-1), 32, replacement=True, generator=draw)
             behaviour_B1 = logits_A.log_softmax(-1)[arms_B].unsqueeze(-1)
             rewards_B = (arms_B == 2).float()
-        advantages_B1 = torch.cat([algorithm.credit(group_G) for group_G in rewards_B.split(8)]).unsqueeze(-1)
+        advantages_B1 = torch.cat([algorithm.credit(group_G, facts) for group_G in rewards_B.split(8)]).unsqueeze(-1)
+        if algorithm.normalise is not None:
+            advantages_B1 = algorithm.normalise(advantages_B1, mask_B1)
         for _ in range(2):
             value, _ = algorithm.loss(
                 logprobs_BT=logits_A.log_softmax(-1)[arms_B].unsqueeze(-1),
