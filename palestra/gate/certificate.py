@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,9 @@ from typing import Any
 from palestra import __version__
 from palestra.envs.bundle import CERTIFICATE, find_bundles, read_certificate
 from palestra.errors import GateError, OutputError, boundary
+from palestra.gate.canonical import NotCanonical, canonical, parse_canonical
 from palestra.gate.config import GateConfig
+from palestra.gate.signature import signed, signer
 from palestra.gate.subject import Check
 
 SCHEMA = 1
@@ -21,12 +22,14 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether the certificate of a bundle is about its present bytes; ``reason`` where it is not."""
+    """Whether the certificate of a bundle is about its present bytes; ``reason`` where it is not. ``signed_by``: the
+    public key whose signature it bears."""
 
     path: str
     valid: bool
     reason: str
     certificate: dict[str, Any] | None
+    signed_by: str | None = None
 
 
 def certificate(sha256: str, checks: Sequence[Check], config: GateConfig) -> dict[str, Any]:
@@ -54,25 +57,45 @@ def certificate(sha256: str, checks: Sequence[Check], config: GateConfig) -> dic
 
 def write_certificate(path: Path, data: dict[str, Any]) -> None:
     """Put ``data`` into the bundle as canonical JSON, whole or not at all. Raises OutputError."""
-    text = json.dumps(data, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
+    text = canonical(data) + b"\n"
     # Beside the bundle, not in it: a leftover of a crash must not change the bundle's content.
     partial = path.parent / f".{path.name}.{CERTIFICATE}.{os.getpid()}"
     with boundary(OutputError, f"{path}: the certificate cannot be written"):
         try:
-            partial.write_text(text, encoding="ascii")
+            partial.write_bytes(text)
             partial.replace(path / CERTIFICATE)
         finally:
             partial.unlink(missing_ok=True)
 
 
-def verify(path: Path) -> list[Verification]:
+def verify(path: Path, *, signed_by: str | None = None) -> list[Verification]:
     """Re-derive the content hash of the bundle at ``path``, or of each bundle in that folder, and compare it with the
-    certificate's. Raises BundleError where there is no bundle."""
-    return [_verified(bundle) for bundle in find_bundles([path])]
+    certificate's, which must be canonical JSON still; a signature must hold where there is one, and be that of the
+    public key ``signed_by`` where one is given. Raises BundleError where there is no bundle."""
+    return [_verified(bundle, signed_by) for bundle in find_bundles([path])]
 
 
-def _verified(path: Path) -> Verification:
+def _verified(path: Path, signed_by: str | None) -> Verification:
     try:
-        return Verification(str(path), True, "", read_certificate(path))
+        found = read_certificate(path)
+        parse_canonical((path / CERTIFICATE).read_bytes())
+        by = signer(found)
+        if signed_by is not None and by != signed_by:
+            told = "is signed by nobody" if by is None else f"is signed by another key, {by}"
+            raise GateError(f"{path}: its certificate {told}; palestra gate sign signs it")
+        return Verification(str(path), True, "", found, by)
+    except NotCanonical as error:
+        return Verification(str(path), False, f"{path / CERTIFICATE}: {error}; run: palestra gate check {path}", None)
     except GateError as error:
-        return Verification(str(path), False, str(error), None)
+        words = str(error) if str(path) in str(error) else f"{path}: {error}"
+        return Verification(str(path), False, words, None)
+
+
+def sign(path: Path, key: Path) -> list[str]:
+    """Sign the certificate of the bundle at ``path``, or of each bundle in that folder, with the private key in file
+    ``key``; the paths. Raises GateError where one has no valid certificate: then none is signed."""
+    bundles = find_bundles([path])
+    made = [signed(read_certificate(bundle), key) for bundle in bundles]
+    for bundle, data in zip(bundles, made, strict=True):
+        write_certificate(bundle, data)
+    return [str(bundle) for bundle in bundles]

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from palestra.cli.main import app
-from palestra.errors import BundleError, ConfigError
+from palestra.errors import BundleError, ConfigError, GateError
 from palestra.forge.code import forge_code
 
 SOURCE = 'def back(text):\n    """>>> back("abcd")"""\n    return text[::-1] + "."\n'
@@ -69,3 +69,19 @@ def test_environments_are_listed_and_shown(envs):
     for task in shown["tasks"]:
         text = task["prompt"].removeprefix("turn.back('").removesuffix("')")
         assert task["gold"] == repr(text[::-1] + ".")
+
+
+def test_signing_and_verifying_by_a_key(envs, tmp_path):
+    key, other = tmp_path / "gate.pem", tmp_path / "other.pem"
+    made = json.loads(palestra("gate", "key", key, "--json").stdout)
+    palestra("gate", "key", other)
+    with pytest.raises(GateError, match="has no certificate"):
+        palestra("gate", "sign", envs, "--key", key)
+    palestra("gate", "check", envs)
+    assert palestra("gate", "verify", envs, "--signed-by", f"{key}.pub").exit_code == 1
+    assert palestra("gate", "sign", envs, "--key", key).stdout == "1 signed\n"
+    ran = palestra("gate", "verify", envs, "--signed-by", f"{key}.pub", "--json")
+    assert ran.exit_code == 0 and json.loads(ran.stdout)["bundles"][0]["signed_by"] == made["public_key"]
+    assert palestra("gate", "verify", envs, "--signed-by", f"{other}.pub").exit_code == 1
+    with pytest.raises(ConfigError, match="no Ed25519 private key"):
+        palestra("gate", "sign", envs, "--key", f"{key}.pub")
