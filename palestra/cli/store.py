@@ -242,6 +242,19 @@ def import_(
     emit(as_json, {"run": run, "groups": groups, "store": str(store)}, f"{run}: {groups} groups")
 
 
+@app.command("compact")
+def compact(store: Where = HERE, as_json: AsJson = False) -> None:
+    """Give back the space that is free in a store's file.
+
+    Example: palestra store compact --store palestra.db
+    """
+    from palestra.store import Store
+
+    with Store.open(store) as opened:
+        before, after = opened.compact()
+    emit(as_json, {"before_bytes": before, "after_bytes": after}, f"{before:,} bytes before, {after:,} after")
+
+
 def _verdict(score: Score | Unscored) -> str:
     from palestra.types import Unscored
 

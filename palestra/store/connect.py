@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -86,6 +87,12 @@ def open_sqlite(path: Path, *, create: bool, max_mib: int | None, busy_s: float)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def size(engine: Engine) -> int:
+    """Bytes of an SQLite file and its write-ahead log."""
+    path = str(engine.url.database)
+    return sum(os.stat(file).st_size for file in (path, f"{path}-wal") if os.path.exists(file))
 
 
 def _require_sqlite(path: Path, create: bool) -> None:

@@ -237,3 +237,9 @@ def test_wrong_exports_are_one_line(
     found = palestra("store", *arguments, "--store", where)
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1) and told in found.err
     assert not (tmp_path / "x").exists()
+
+
+def test_compact_says_what_it_gave_back(palestra: Any, where: Path) -> None:
+    told = palestra("store", "compact", "--store", where, "--json").data
+    assert 0 < told["after_bytes"] <= told["before_bytes"] and told["after_bytes"] == where.stat().st_size
+    assert palestra("store", "verify", "--store", where).code == 0

@@ -243,3 +243,27 @@ def test_importing_the_store_needs_neither_torch_nor_numpy():
     code = "import sys, palestra.store; print(sorted({'torch', 'numpy'} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_compacting_gives_space_back_and_changes_nothing(tmp_path):
+    with Store.open(tmp_path / "s.db", create=True) as store:
+        run = store.begin_run("rl", "rl", {})
+        store.append(run, [group(f"g{n}", seed=n, number=n) for n in range(200)])
+        kept = list(store.groups(run))
+        with sqlite3.connect(tmp_path / "s.db") as other:
+            other.execute("CREATE TABLE ballast AS SELECT randomblob(1 << 20) FROM runs")
+            other.execute("DROP TABLE ballast")
+        other.close()
+        before, after = store.compact()
+        assert before - after >= 1 << 20 and after == (tmp_path / "s.db").stat().st_size
+        assert list(store.groups(run)) == kept and store.verify() == []
+        store.append(run, [group("more", seed=1000, number=1000)])
+
+
+def test_compacting_waits_for_nobody_for_ever(tmp_path):
+    with Store.open(tmp_path / "s.db", create=True, busy_s=0.1) as store:
+        other = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            store.compact()
+        other.close()
