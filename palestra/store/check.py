@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from palestra.store.columns import expand, unpack
 from palestra.store.rows import ARRAYS, digest, group_hash, node_hashes, packed_row
-from palestra.store.schema import checkpoints, groups, nodes, runs, tasks, trajectories
+from palestra.store.schema import checkpoints, groups, leases, nodes, runs, tasks, trajectories
 from palestra.store.tree import ROOT
 
 
@@ -66,9 +66,13 @@ def _mark_problems(connection: Connection) -> list[str]:
     g, c = groups.c, checkpoints.c
     pointer = select(c.seq).where(c.run == g.run, c.step == g.trained_step).exists()
     unbacked = select(g.id, g.trained_step).where(g.trained_step.is_not(None), ~pointer).order_by(g.seq)
+    held = select(groups.c.id).join(leases, leases.c.group == g.seq).where(g.trained_step.is_not(None)).order_by(g.seq)
     return [
-        f"group {row.id}: is marked as trained on at step {row.trained_step}, and its run has no such checkpoint"
-        for row in connection.execute(unbacked)
+        *(f"group {id}: is leased, and was trained on already" for id in connection.execute(held).scalars()),
+        *(
+            f"group {row.id}: is marked as trained on at step {row.trained_step}, and its run has no such checkpoint"
+            for row in connection.execute(unbacked)
+        ),
     ]
 
 

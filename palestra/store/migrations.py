@@ -7,9 +7,15 @@ from collections.abc import Callable
 from sqlalchemy import Connection, inspect, select
 
 from palestra.errors import StoreError
-from palestra.store.schema import SCHEMA_VERSION, meta, tables
+from palestra.store.schema import SCHEMA_VERSION, leases, meta, tables
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: tables.create_all}
+
+def _add_leases(connection: Connection) -> None:
+    leases.create(connection, checkfirst=True)
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: tables.create_all, 2: _add_leases}
+"""The first makes every table as it is now; those after it find what they would add there already, or add it."""
 
 
 def schema_version(connection: Connection) -> int:

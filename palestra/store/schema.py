@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 tables = MetaData()
 
@@ -45,6 +45,14 @@ groups = Table(
     Column("hash", String, nullable=False),  # of all that reading it gives back, seconds left out
     Column("trained_step", Integer),  # of the checkpoint that contains it; NULL: not spent
     Index("groups_of_run", "run", "step"),
+)
+
+leases = Table(
+    "leases",
+    tables,
+    Column("group", Integer, ForeignKey("groups.seq"), primary_key=True),
+    Column("consumer", String, nullable=False, index=True),
+    Column("until", Float, nullable=False),  # Unix seconds
 )
 
 nodes = Table(

@@ -11,22 +11,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from palestra.errors import StoreError, nearest
-from palestra.store import check, connect
+from palestra.store import check, connect, leases
+from palestra.store.leases import IDS_AT_ONCE
 from palestra.store.migrations import migrate, schema_version
 from palestra.store.query import Answer, ask
 from palestra.store.rows import Checkpoint, GroupRows, RunInfo, TrajectoryInfo, from_rows, info_from_row, to_rows
 from palestra.store.schema import SCHEMA_VERSION, checkpoints, groups, metrics, nodes, runs, tasks, trajectories
+from palestra.store.schema import leases as schema_leases
 from palestra.types import Group, Trajectory
 
 STATUSES = ("running", "finished", "interrupted", "failed")
 KINDS = ("rollout", "sft", "rl", "eval")
 READ_AT_ONCE = 256
 """Groups read in one query."""
-IDS_AT_ONCE = 500
-"""Ids asked for in one query; databases bound the number of its parameters."""
 
 
 class Store:
@@ -226,6 +226,43 @@ class Store:
         made: Trajectory = group.trajectories[exact[0].position]
         return made
 
+    # Leases
+
+    def take(
+        self, run: str, consumer: str, *, most: int, lease_s: float, split: str = "train", now: float | None = None
+    ) -> list[Group]:
+        """Lease the oldest groups of the run that nobody else has and nothing was trained on, ``most`` at most.
+
+        Until ``lease_s`` seconds are over nobody else is given them; after that they are anybody's, so that what a
+        consumer held when it was killed is not lost. ``commit_checkpoint(…, consumer=…)`` ends the lease. ``now``: Unix
+        seconds, for tests."""
+        if most < 1 or not lease_s > 0:
+            raise StoreError(f"run {run}: at least 1 group for more than 0 s can be taken, got {most} for {lease_s} s")
+        now = time.time() if now is None else now
+        with self._writing() as connection:
+            _require_run(connection, run)
+            seqs = leases.take(connection, run, consumer, split, most, now + lease_s, now)
+        return self._read(seqs) if seqs else []
+
+    def renew(self, consumer: str, *, lease_s: float, now: float | None = None) -> int:
+        """Let all that the consumer still holds be its own for ``lease_s`` more seconds; how many groups that are."""
+        now = time.time() if now is None else now
+        own = update(schema_leases).where(schema_leases.c.consumer == consumer).values(until=now + lease_s)
+        with self._writing() as connection:
+            return int(connection.execute(own).rowcount)
+
+    def release(self, consumer: str) -> int:
+        """Give back all that the consumer holds; how many groups that were."""
+        with self._writing() as connection:
+            own = delete(schema_leases).where(schema_leases.c.consumer == consumer)
+            return int(connection.execute(own).rowcount)
+
+    def waiting(self, run: str, *, split: str = "train", now: float | None = None) -> dict[str, int]:
+        """Groups of the run that nothing was trained on: "ready" for anybody, and "leased". Producers wait while there
+        are more than a consumer can use."""
+        with self._reading() as connection:
+            return leases.waiting(connection, run, split, time.time() if now is None else now)
+
     # Checkpoints and metrics
 
     def commit_checkpoint(
@@ -236,13 +273,18 @@ class Store:
         sha256: str,
         trained: Sequence[str] = (),
         metrics: Mapping[str, float] | None = None,
+        *,
+        consumer: str | None = None,
+        now: float | None = None,
     ) -> None:
         """Point the run at a checkpoint and mark the groups that it was ``trained`` on, in one transaction.
 
-        Raises StoreError, and changes nothing, where a group is unknown or spent already.
+        Raises StoreError, and changes nothing, where a group is unknown or spent already, is leased to somebody else,
+        or, where a ``consumer`` is named, is not leased to it. The marks end the leases.
         """
         with self._writing() as connection:
             _require_run(connection, run)
+            leases.require_own(connection, trained, consumer, time.time() if now is None else now)
             row = {"run": run, "step": step, "path": path, "sha256": sha256, "created": time.time()}
             connection.execute(insert(checkpoints).values(**row))
             for id in trained:
@@ -251,6 +293,7 @@ class Store:
                     raise StoreError(
                         f"run {run}: group {id} is unknown, or was trained on before; nothing was committed"
                     )
+            connection.execute(delete(schema_leases).where(schema_leases.c.group.in_(_spent(run, step))))
             if metrics:
                 _put_metrics(connection, run, step, metrics)
 
@@ -338,6 +381,10 @@ def _run_info(row: Mapping[Any, Any]) -> RunInfo:
 def _require_run(connection: Connection, run: str) -> None:
     if connection.execute(select(runs.c.seq).where(runs.c.id == run)).first() is None:
         raise StoreError(f"run {run}: there is no such run; begin one first")
+
+
+def _spent(run: str, step: int) -> Any:
+    return select(groups.c.seq).where(groups.c.run == run, groups.c.trained_step == step)
 
 
 def _require_equal(id: str, hash: str, rows: GroupRows) -> None:
