@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "setup: Palestra needs Python 3.11 or newer, got %d.%d; name one with make PYTHON=..." % sys.version_info[:2])'
 	@echo "setup: making $(VENV) and installing pinned dependencies (a few minutes the first time)"
 	@$(PYTHON) -m venv $(VENV) || { echo "setup: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 1; }
-	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --prefer-binary -c constraints.txt -e '.[train,export,sign,dev]' 2>$(VENV)/install.log \
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --prefer-binary -c constraints.txt -e '.[train,export,sign,postgres,dev]' 2>$(VENV)/install.log \
 	  | sed -Eun 's/^Collecting ([A-Za-z0-9_.-]*[A-Za-z0-9]).*/setup:   \1/p; s/^Processing .*\/([A-Za-z0-9_.]*)-[0-9].*/setup:   \1/p; s/^Installing collected packages.*/setup: installing them/p'; \
 	  test $${PIPESTATUS[0]} -eq 0 || { cat $(VENV)/install.log >&2; exit 1; }
 	@touch $@
@@ -33,6 +33,7 @@ quickstart: setup
 	@$(BIN)/palestra quickstart --out $(OUT) $(ARGS)
 
 test: setup
+	@scripts/ensure-postgresql.sh
 	@$(BIN)/python -m pytest $(ARGS)
 
 lint: setup

@@ -89,6 +89,17 @@ def open_sqlite(path: Path, *, create: bool, max_mib: int | None, busy_s: float)
     return engine
 
 
+WRITERS = 0x70616C65
+"""The advisory lock of writers, "pale"."""
+
+
+def take_turn(connection: Connection) -> None:
+    """Wait until this transaction is the only one that writes: groups are numbered in the order of their arrival, and a
+    lease is given once. SQLite's ``BEGIN IMMEDIATE`` has done so already."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
+
+
 def size(engine: Engine) -> int:
     """Bytes of an SQLite file and its write-ahead log."""
     path = str(engine.url.database)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, text
-from sqlalchemy.exc import SQLAlchemyError
 
 from palestra.errors import StoreError
 
@@ -61,19 +60,31 @@ def _why(told: str, timeout_s: float) -> str:
 
 
 def _ask_server(engine: Engine, sql: str, limit: int, timeout_s: float) -> Answer:
+    """On PostgreSQL: in a read-only transaction, as a prepared statement, of which there can be only one."""
     try:
         with engine.connect() as connection:
             connection.execute(text("SET TRANSACTION READ ONLY"))
-            connection.execute(text(f"SET LOCAL statement_timeout = {int(timeout_s * 1000)}"))
-            result = connection.exec_driver_sql(sql)
-            if not result.returns_rows:
-                raise StoreError("the query asks for nothing; begin it with SELECT or WITH")
-            return _answer(list(result.keys()), [tuple(row) for row in result.fetchmany(limit + 1)], limit)
-    except SQLAlchemyError as error:
+            connection.execute(text(f"SET LOCAL statement_timeout = {max(1, int(timeout_s * 1000))}"))
+            raw: Any = connection.connection.cursor()
+            with raw as cursor:
+                cursor.execute(sql, prepare=True)
+                if cursor.description is None:
+                    raise StoreError("the query asks for nothing; begin it with SELECT or WITH")
+                rows = [tuple(row) for row in cursor.fetchmany(limit + 1)]
+                return _answer([column.name for column in cursor.description], rows, limit)
+    except StoreError:
+        raise
+    except Exception as error:  # the driver's own, whichever it is: SQLAlchemy does not wrap those of its raw cursor
         told = str(getattr(error, "orig", error)).splitlines()[0]
-        raise StoreError(
-            f"the query is wrong: {told}; palestra store query --tables lists tables and columns"
-        ) from None
+        raise StoreError(_why_server(told, timeout_s)) from None
+
+
+def _why_server(told: str, timeout_s: float) -> str:
+    if "read-only transaction" in told:
+        return "the query may only read: SELECT or WITH, over the tables of the store"
+    if "statement timeout" in told:
+        return f"the query took more than {timeout_s:g} s; ask for less, or give it longer with --timeout"
+    return f"the query is wrong: {told}; {HELP}"
 
 
 def _answer(columns: list[str], rows: list[tuple[Any, ...]], limit: int) -> Answer:

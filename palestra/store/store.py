@@ -366,6 +366,7 @@ class Store:
     def _writing(self) -> Iterator[Connection]:
         # The option stands on the engine, as a transaction begins before a connection could be told.
         with connect.explained(self.where), self._engine.execution_options(writes=True).begin() as connection:
+            connect.take_turn(connection)
             yield connection
 
 
