@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from palestra.types import Score, Trajectory, Turn, Unscored
 
 app = typer.Typer(help="Look into a store.", no_args_is_help=True, rich_markup_mode=None)
-Where = Annotated[Path, typer.Option("--store", help="The store.")]
-HERE = Path("palestra.db")
+Where = Annotated[str, typer.Option("--store", help="The store: a file, or a database's URL.")]
+HERE = "palestra.db"
 
 
 @app.command("ls")
@@ -239,7 +239,7 @@ def import_(
 
     with Store.open(store, create=True) as opened:
         run, groups = exports.import_groups(opened, file, name=name)
-    emit(as_json, {"run": run, "groups": groups, "store": str(store)}, f"{run}: {groups} groups")
+    emit(as_json, {"run": run, "groups": groups, "store": store}, f"{run}: {groups} groups")
 
 
 @app.command("compact")

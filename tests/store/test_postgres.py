@@ -161,3 +161,15 @@ def test_no_server_is_told_in_a_sentence(server):
 def test_compacting_is_the_servers_own_affair(store):
     with pytest.raises(StoreError, match="is no SQLite file"):
         store.compact()
+
+
+def test_the_commands_take_a_url(store, url):
+    from typer.testing import CliRunner
+
+    from palestra.cli.main import app
+
+    run = store.begin_run("rl", "rl", {})
+    store.append(run, [group("a")])
+    listed = CliRunner().invoke(app, ["store", "ls", "--store", url])
+    assert listed.exit_code == 0 and f"{run}  rl  running  1 groups, 3 trajectories" in listed.stdout
+    assert CliRunner().invoke(app, ["store", "verify", "--store", url]).exit_code == 0
