@@ -148,8 +148,8 @@ def verify(store: Where = HERE, as_json: AsJson = False) -> None:
     from palestra.store import Store
 
     with Store.open(store) as opened:
-        problems = opened.verify()
-    emit(as_json, {"problems": problems}, "\n".join(problems) or f"{store} holds: nothing is wrong with it")
+        problems, name = opened.verify(), opened.where
+    emit(as_json, {"problems": problems}, "\n".join(problems) or f"{name} holds: nothing is wrong with it")
     raise typer.Exit(1 if problems else 0)
 
 
@@ -239,7 +239,8 @@ def import_(
 
     with Store.open(store, create=True) as opened:
         run, groups = exports.import_groups(opened, file, name=name)
-    emit(as_json, {"run": run, "groups": groups, "store": store}, f"{run}: {groups} groups")
+        told = {"run": run, "groups": groups, "store": opened.where}
+    emit(as_json, told, f"{run}: {groups} groups")
 
 
 @app.command("compact")

@@ -36,14 +36,24 @@ def is_url(where: str | Path) -> bool:
     return isinstance(where, str) and "://" in where
 
 
+def shown(where: str | Path) -> str:
+    """The store's name as it may be printed: of a URL, without its password."""
+    if not is_url(where):
+        return str(where)
+    try:
+        return repr(make_url(str(where)))
+    except SQLAlchemyError:
+        return "database"
+
+
 def open_database(where: str | Path, *, create: bool, max_mib: int | None, busy_s: float) -> Engine:
     """An engine on an SQLite file (a path, or sqlite:///PATH) or on what another SQLAlchemy URL names."""
     if not is_url(where):
         return open_sqlite(Path(where), create=create, max_mib=max_mib, busy_s=busy_s)
     try:
         url = make_url(str(where))
-    except SQLAlchemyError as error:
-        raise StoreError(f"store {str(where)!r}: is no database URL: {error}; name a file, or sqlite:///FILE") from None
+    except SQLAlchemyError:
+        raise StoreError("store with :// in its name: is no database URL; name a file, or sqlite:///FILE") from None
     if url.get_backend_name() != "sqlite":
         return open_url(url)
     if not url.database or url.database == ":memory:":
@@ -135,9 +145,9 @@ def open_url(url: URL) -> Engine:
     try:
         return create_engine(url)
     except ModuleNotFoundError as error:
-        raise StoreError(f"store {url}: its driver is not installed: {error}; pip install {error.name}") from None
+        raise StoreError(f"store {url!r}: its driver is not installed: {error}; pip install {error.name}") from None
     except SQLAlchemyError as error:
-        raise StoreError(f"store {url}: cannot be reached: {error}; name a file, or another URL") from None
+        raise StoreError(f"store {url!r}: cannot be reached: {error}; name a file, or another URL") from None
 
 
 def refuse_network(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> None:

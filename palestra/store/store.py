@@ -54,12 +54,14 @@ class Store:
         busy_s   seconds to wait for another writer of an SQLite file
         """
         engine = connect.open_database(where, create=create, max_mib=max_mib, busy_s=busy_s)
-        store = cls(str(where), engine)
+        store = cls(connect.shown(where), engine)
         try:
             with store._reading() as connection:
                 version = schema_version(connection)
             if not version and not create:
-                raise StoreError(f"store {where}: is an empty database; name another, or let a rollout make its tables")
+                raise StoreError(
+                    f"store {store.where}: is an empty database; name another, or let a rollout make its tables"
+                )
             if version != SCHEMA_VERSION:
                 with store._writing() as connection:
                     migrate(connection)

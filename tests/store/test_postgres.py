@@ -173,3 +173,21 @@ def test_the_commands_take_a_url(store, url):
     listed = CliRunner().invoke(app, ["store", "ls", "--store", url])
     assert listed.exit_code == 0 and f"{run}  rl  running  1 groups, 3 trajectories" in listed.stdout
     assert CliRunner().invoke(app, ["store", "verify", "--store", url]).exit_code == 0
+
+
+def test_a_password_is_never_printed(server):
+    secret = server.replace("palestra@", "palestra:hunter2@")
+    for url in (
+        f"{secret}/nought",
+        "postgresql+psycopg://a:hunter2@127.0.0.1:1/x",
+        "nodriver://a:hunter2@h/x",
+        "a:hunter2://",
+    ):
+        with pytest.raises(StoreError) as told:
+            Store.open(url, create=True)
+        assert "hunter2" not in str(told.value)
+    with Store.open(f"{secret}/postgres", create=True) as store:
+        assert "hunter2" not in store.where and "palestra" in store.where
+        with pytest.raises(StoreError) as told:
+            store.query("SELECT nought")
+        assert "hunter2" not in str(told.value)
