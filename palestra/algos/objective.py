@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 
 from torch import Tensor
 
@@ -66,8 +66,7 @@ class Recipe:
         """The recipe in full, as text: what is stored with a run and printed."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
-            name: value if isinstance(value, float | bool | None) else getattr(value, "__name__", repr(value))
-            for name, value in values.items()
+            name: value if isinstance(value, float | bool | None) else _written(value) for name, value in values.items()
         }
 
     def loss(
@@ -148,6 +147,14 @@ class Recipe:
         if logprobs_BT.requires_grad and not entropy_BT.requires_grad:
             raise TrainError("the entropy in this recipe's loss has no gradient: it must not be detached")
         return entropy_BT
+
+
+def _written(part: object) -> str:
+    """A part as it would be written: a function by its name, not by where it happens to lie in memory."""
+    if is_dataclass(part) and not isinstance(part, type):
+        inside = ", ".join(f"{field.name}={_written(getattr(part, field.name))}" for field in fields(part))
+        return f"{type(part).__name__}({inside})"
+    return str(getattr(part, "__name__", repr(part)))
 
 
 def _given(values_BT: Tensor | None, name: str) -> Tensor:

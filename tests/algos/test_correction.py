@@ -18,6 +18,7 @@ from palestra.algos.correction import (
     effective_size,
     rate_scale,
 )
+from palestra.algos.kl import StraightThrough
 from palestra.algos.normalise import BatchNorm
 from palestra.algos.ratio import product_ratio, sequence_ratio, token_ratio
 from palestra.algos.recipes import DAPO, GRPO, REINFORCE
@@ -306,3 +307,9 @@ def test_entropy_target_by_hand():
     assert control(0.01, 0.2) == pytest.approx(0.005)
     assert control(0.001, 0.3) == 0.0
     assert [control.used(0.01, h) for h in (0.1, 0.2, 0.21)] == [0.01, 0.01, 0.0]
+
+
+def test_a_recipe_is_written_the_same_in_every_process():
+    plain = replace(GRPO, correction=Tis(2.0, sequence_ratio), kl=StraightThrough()).to_plain()
+    assert plain["correction"] == "Tis(cap=2.0, ratio=sequence_ratio)"
+    assert plain["kl"] == "StraightThrough(value=k3, gradient=k2)" and plain["ratio"] == "token_ratio"
