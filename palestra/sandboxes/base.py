@@ -24,11 +24,13 @@ class Mount:
     """A host path seen read-only inside at ``target`` (an absolute path; the same path when None).
 
     With ``mask`` nothing of the host is seen: an empty read-only folder hides whatever other mounts show at ``target``.
+    With ``link`` neither: ``target`` is a symbolic link to the inside path ``source``.
     """
 
     source: Path
     target: Path | None = None
     mask: bool = False
+    link: bool = False
 
     @property
     def inside(self) -> Path:

@@ -106,6 +106,8 @@ def _mount(mount: Mount) -> Iterator[str]:
         raise SandboxError(f"mount target {inside!r} must be an absolute path")
     if mount.mask:
         return iter(("--tmpfs", inside, "--remount-ro", inside))
+    if mount.link:
+        return iter(("--symlink", source, inside))
     if os.path.islink(source):
         return iter(("--symlink", os.readlink(source), inside))
     if not os.path.exists(source):

@@ -67,6 +67,8 @@ class ContainerSandbox:
         self._root = root.resolve()
         self._folder = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._files = Workspace(self._folder, INSIDE)
+        if linked := [mount for mount in mounts if mount.link]:
+            raise SandboxError(_INSTEAD.format(f"links, so none at {str(linked[0].inside)!r}"))
         self._mounts, self.limits, self._image = tuple(mounts), limits, image
         self._id: str | None = None
         self._turn = asyncio.Lock()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -24,15 +24,23 @@ class Forkers:
 
     packages  installed distributions that graded code may import; every other is hidden
     preload   modules of those to import once, before any graded code
+    env       variables of the interpreter, as PYTHONHASHSEED or TZ
 
     ``async with Forkers(2) as forkers: FunctionCalls("f", forkers=forkers)``. To be used on one event loop."""
 
     def __init__(
-        self, size: int = 2, *, packages: Sequence[str] = (), preload: Sequence[str] = (), limits: Limits = LIMITS
+        self,
+        size: int = 2,
+        *,
+        packages: Sequence[str] = (),
+        preload: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         if size < 1:
             raise GraderError(f"there must be at least 1 zygote, got size {size}")
         self.packages, self._preload, self.limits = tuple(packages), tuple(preload), limits
+        self._env = dict(env or {})
         self._free: list[Zygote] = []
         self._slots = asyncio.Semaphore(size)
         self._closed = False
@@ -62,6 +70,7 @@ class Forkers:
             preload=(*self._preload, "driver"),
             mounts=mounts,
             paths=(str(INSIDE), *([str(LIB)] if self.packages else [])),
+            env=self._env,
             limits=self.limits,
         )
         return await zygote.start()

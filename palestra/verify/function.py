@@ -22,6 +22,8 @@ from palestra.verify.tally import evidence
 from palestra.verify.values import Raised
 
 CALLS = "calls"
+NAME = "solution"
+"""What a single file is imported as."""
 Credit = Literal["fraction", "all"]
 
 
@@ -37,6 +39,9 @@ class Call:
 class FunctionCalls:
     """Score the function ``symbol`` of the Python text in artifact ``artifact`` by hidden calls.
 
+    module     where the function is part of a larger work: the module to import, among the .py artifacts below the
+               folder ``root``; ``artifact`` is then the file that must be there
+    root       "" for the workspace itself
     calls      the hidden calls; those in ``task.facts["calls"]`` ({"args": …, "expected": …}) where there are none here
     rules      when a result is what was expected
     credit     "fraction": the share of right calls; "all": 1 only when every call is right
@@ -47,11 +52,14 @@ class FunctionCalls:
     forkers    zygotes to fork from; None starts one for each grading
 
     Every grading is a fork of an interpreter that sees the arguments and no expected value. All calls of a grading run
-    in one process, in order, on fresh arguments; one that ends the process costs its own result only. The source is a
-    single module; no artifact, or one that cannot be imported, scores 0. Unscored: no readable calls, no sandbox."""
+    in one process, in order, on fresh arguments; one that ends the process costs its own result only. Modules are
+    imported from text: none finds a file beside it. No artifact, or one that cannot be imported, scores 0. Unscored:
+    no readable calls, no sandbox."""
 
     symbol: str
     artifact: str = "solution.py"
+    module: str | None = None
+    root: str = ""
     calls: tuple[Call, ...] = ()
     rules: Rules = EXACT
     credit: Credit = "fraction"
@@ -68,19 +76,27 @@ class FunctionCalls:
             wanted = [_expected(call.expected) for call in calls]
             if self.artifact not in outcome.artifacts:
                 return _nothing(f"there is no {self.artifact}")
-            source = outcome.artifacts[self.artifact].decode()
+            files = self._files(outcome)
             async with AsyncExitStack() as stack:
                 forkers = self.forkers
                 if forkers is None:
                     forkers = await stack.enter_async_context(Forkers(1))
-                answers = await self._answers(forkers, source, [call.args for call in calls])
+                answers = await self._answers(forkers, files, [call.args for call in calls])
             return self._score(answers, wanted)
         except UnicodeDecodeError:
-            return _nothing(f"{self.artifact} is not UTF-8 text")
+            return _nothing(f"{self.artifact if self.module is None else 'a module'} is not UTF-8 text")
         except (SandboxError, GraderError, expect.BadExpectation) as error:
             return Unscored(f"task {task.id}: {error}")
 
-    async def _answers(self, forkers: Forkers, source: str, args: list[str]) -> Answers:
+    def _files(self, outcome: Outcome) -> dict[str, str]:
+        """The texts that can be imported, by path below ``root``. Raises UnicodeDecodeError."""
+        if self.module is None:
+            return {f"{NAME}.py": outcome.artifacts[self.artifact].decode()}
+        lead = f"{self.root}/" if self.root else ""
+        found = {path.removeprefix(lead): data for path, data in outcome.artifacts.items() if path.startswith(lead)}
+        return {path: data.decode() for path, data in found.items() if path.endswith(".py")}
+
+    async def _answers(self, forkers: Forkers, files: dict[str, str], args: list[str]) -> Answers:
         """Every call answered, as long as there is time; a new process goes on where one was ended by a call."""
         ends = time.monotonic() + self.total_s
         gathered = Answers()
@@ -90,7 +106,7 @@ class FunctionCalls:
                 break
             first = len(gathered.results)
             limits = bounded(forkers.limits, left, (len(args) - first + 1) * (self.most + 1024))
-            reply = await forkers.call(self._request(source, args[first:], first), limits)
+            reply = await forkers.call(self._request(files, args[first:], first), limits)
             answers = parse(reply.frames, first, len(args))
             results = gathered.results + answers.results
             gathered = answers
@@ -107,9 +123,10 @@ class FunctionCalls:
         else:
             answers.results.append(Failed(_end(reply)))
 
-    def _request(self, source: str, args: list[str], first: int) -> bytes:
+    def _request(self, files: dict[str, str], args: list[str], first: int) -> bytes:
         asked = {
-            "source": source,
+            "files": files,
+            "module": self.module or NAME,
             "symbol": self.symbol,
             "args": args,
             "first": first,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from palestra.errors import GraderError, SandboxError
@@ -38,6 +38,7 @@ class Stdio:
              "args": […]}
     compare  when an output is what was expected: Exact, Tokens, Floats or Checker
     credit   "fraction": the share of right cases; "all": 1 only when every case is right, ended by the first wrong one
+    env      variables of each case
     limits   of each case; ``build`` of the build; ``total_s``: seconds for all of it
 
     Everything runs in a sandbox made for this grading, which holds the program and never an expected output. A case
@@ -49,6 +50,7 @@ class Stdio:
     artifact: str | None = None
     cases: tuple[Case, ...] = ()
     compare: Comparison = EXACT
+    env: Mapping[str, str] = field(default_factory=dict)
     credit: Literal["fraction", "all"] = "fraction"
     limits: Limits = LIMITS
     build: Limits = BUILD
@@ -89,7 +91,7 @@ class Stdio:
     async def _judge(self, box: Sandbox, built: Snapshot, used: Language, case: Case) -> str:
         """What is wrong with the program in this case; empty when nothing is."""
         async with await box.fork(built) as fresh:
-            ended = await fresh.exec([*used.run, *case.args], stdin=case.stdin.encode())
+            ended = await fresh.exec([*used.run, *case.args], env=self.env, stdin=case.stdin.encode())
         if words := _end_words(ended):
             return words
         same = await self.compare.same(case.stdin.encode(), ended.stdout, case.stdout.encode())

@@ -237,3 +237,10 @@ async def test_an_absent_interpreter_is_refused() -> None:
         python_mounts("/no/python")
     with pytest.raises(SandboxError, match="no working Python interpreter"):
         python_mounts("/bin/true")
+
+
+async def test_a_link_stands_where_it_was_asked_for_and_shows_nothing_of_the_host() -> None:
+    links = (Mount(Path(bwrap.INSIDE), Path("/app"), link=True), Mount(Path("/etc"), Path("/data/etc"), link=True))
+    async with open_sandbox("local", mounts=links) as box:
+        wrote = await box.exec(["sh", "-c", "echo 1 > /app/f; ls /data/etc/passwd"])
+        assert wrote.exit_code != 0 and await box.read("f") == b"1\n"

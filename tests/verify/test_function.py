@@ -1,6 +1,7 @@
 """The grader of hidden calls: right is right, wrong is wrong, and no trick changes either."""
 
 import textwrap
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -140,3 +141,39 @@ async def test_words_of_graded_code_are_made_harmless(forkers):
     source = "def f(x): return type('\\x1b[2J\\u202eE' * 50, (), {})()"
     score = await double(forkers, source)
     assert score.evidence.isascii() and score.evidence.isprintable() and len(score.evidence) < 300
+
+
+PACKAGE = {
+    "src/shapes/__init__.py": "from .area import area\n",
+    "src/shapes/area.py": "import math\nfrom shapes.parts.unit import UNIT\ndef area(r): return r * r * UNIT\n",
+    "src/shapes/parts/unit.py": "UNIT = 3\n",
+    "src/math.py": "raise RuntimeError('shadows')\n",
+    "src/data.bin": b"\xff\xfe",
+    "solution.py": "def area(r): return -1\n",
+}
+
+
+async def test_a_function_of_a_package_is_imported_from_its_files(forkers):
+    grader = FunctionCalls(
+        "area", "src/shapes/area.py", "shapes.area", "src", calls=(Call("2", "12"),), forkers=forkers
+    )
+    assert (await scored(grader, PACKAGE)).value == 1.0
+    top = FunctionCalls("area", "src/shapes/__init__.py", "shapes", "src", calls=(Call("2", "12"),), forkers=forkers)
+    assert (await scored(top, PACKAGE)).value == 1.0
+    broken = {**PACKAGE, "src/shapes/parts/unit.py": "UNIT = 4\n"}
+    assert (await scored(grader, broken)).value == 0.0
+
+
+async def test_a_module_that_is_not_there_or_is_no_text_scores_0(forkers):
+    grader = FunctionCalls("area", "src/shapes/area.py", "shapes.other", "src", calls=(Call("2", "12"),))
+    assert "import raised" in (await scored(replace(grader, forkers=forkers), PACKAGE)).evidence
+    binary = {**PACKAGE, "src/shapes/bad.py": b"\xff"}
+    assert (await scored(replace(grader, forkers=forkers), binary)).evidence == "a module is not UTF-8 text"
+    assert "there is no" in (await scored(replace(grader, artifact="src/no.py"), PACKAGE)).evidence
+
+
+async def test_the_interpreter_has_the_variables_it_is_given():
+    source = "import os, time\ndef f(): return os.environ['PYTHONHASHSEED'], time.tzname[0]"
+    async with Forkers(1, env={"PYTHONHASHSEED": "7", "TZ": "JST-9"}) as some:
+        grader = FunctionCalls("f", calls=(Call("", "('7', 'JST')"),), forkers=some)
+        assert (await scored(grader, {"solution.py": source})).value == 1.0

@@ -194,3 +194,8 @@ def test_a_missing_compiler_is_named():
     with pytest.raises(GraderError, match="needs no-such-compiler"):
         Language("odd", "main.odd", ("./main",), ("no-such-compiler", "main.odd")).require()
     assert language("c").tools == ("gcc",)
+
+
+async def test_a_case_has_the_variables_it_is_given():
+    grader = Stdio("python", cases=(Case("", "JST"),), env={"TZ": "JST-9"})
+    assert (await scored(grader, {"main.py": "import time; print(time.tzname[0])"})).value == 1.0
