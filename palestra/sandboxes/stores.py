@@ -217,7 +217,7 @@ class Store:
 
     def _readable(self) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(self._link, 1 << 16, 4, socket.MSG_CMSG_CLOEXEC)
+            data, fds = keeper_program.receive(self._link, 1 << 16, 4)
         except BlockingIOError:
             return
         except ConnectionError:

@@ -22,6 +22,16 @@ async def host_files_are_absent(t: Trial) -> None:
 
 
 @case("isolation")
+async def no_descriptor_of_ours_is_open(t: Trial) -> None:
+    """A command, and the process 1 that it can see, hold pipes and devices: no socket, and no file of the host."""
+    listed = (await t.sh("ls -l /proc/self/fd /proc/1/fd 2>/dev/null")).stdout.decode()
+    held = [line.partition("-> ")[2] for line in listed.splitlines() if "-> " in line]
+    t.true(len(held) >= 3, f"too few descriptors to judge: {listed}")
+    odd = [name for name in held if not name.startswith(("pipe:", "/dev/", "/proc/"))]
+    t.true(not odd, f"descriptors that a command should not have: {odd}")
+
+
+@case("isolation")
 async def the_root_is_read_only(t: Trial) -> None:
     """Nothing can be written but the workspace, /tmp and the sandbox's own /dev."""
     script = "for d in / /usr /usr/bin /etc /bin /lib /proc /home; do touch $d/x 2>/dev/null && echo $d; done; true"
