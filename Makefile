@@ -18,6 +18,7 @@ export PYTHONHASHSEED := 0
 
 setup: $(STAMP)
 	@scripts/ensure-bubblewrap.sh
+	@scripts/ensure-libfaketime.sh
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "setup: Palestra needs Python 3.11 or newer, got %d.%d; name one with make PYTHON=..." % sys.version_info[:2])'

@@ -34,6 +34,11 @@ def load_config(kind: type[C], path: Path | None = None, overrides: Iterable[str
         if not equals or not key:
             raise ConfigError(f"--set {override!r}: an override is key=value, as in --set rl.steps=50")
         _assign(data, key.split("."), _toml_value(text), override)
+    return parse(kind, data, source)
+
+
+def parse(kind: type[C], data: Mapping[str, Any], source: str) -> C:
+    """Settings of ``kind`` from plain data. Raises ConfigError that begins with ``source`` and names the key."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:

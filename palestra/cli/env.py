@@ -21,15 +21,19 @@ def list_(
 
     Example: palestra env list envs
     """
-    from palestra.envs.bundle import find_bundles, read_facts
+    from palestra.envs.bundle import PredictFacts, find_bundles, read_facts
     from palestra.gate import verify
 
     rows = []
     for path in find_bundles(bundles):
         facts = read_facts(path)
         certified = verify(path)[0].valid
-        rows.append({"id": facts.symbol, "path": str(path), "splits": dict(facts.splits), "certified": certified})
-    lines = [f"{row['id']}  {row['splits']}  {'certified' if row['certified'] else 'not certified'}" for row in rows]
+        splits = dict(facts.splits) if isinstance(facts, PredictFacts) else {facts.metadata.split: 1}
+        rows.append({"id": facts.id, "kind": facts.kind, "path": str(path), "splits": splits, "certified": certified})
+    lines = [
+        f"{row['id']}  {row['kind']}  {row['splits']}  {'certified' if row['certified'] else 'not certified'}"
+        for row in rows
+    ]
     emit(as_json, {"environments": rows}, "\n".join(lines))
 
 
@@ -48,16 +52,21 @@ def show(
     from dataclasses import asdict
     from itertools import islice
 
-    from palestra.envs.bundle import load_environment, read_facts
+    from palestra.envs.bundle import PredictFacts, load_environment, read_facts
 
     environment = load_environment(bundle, allow_uncertified=True)
-    tasks = list(islice(environment.tasks(split, seed), count))
-    shown = [{"id": t.id, "prompt": t.messages[-1].content, "gold": environment.gold(t)} for t in tasks]
-    facts = asdict(read_facts(bundle))
-    lines = [f"{key}: {value}" for key, value in facts.items()]
-    lines += [f"{task['prompt']}  ->  {task['gold']}" for task in shown]
+    facts = read_facts(bundle)
+    tasks = list(islice(environment.tasks(split, seed), count if isinstance(facts, PredictFacts) else 1))
+    if isinstance(facts, PredictFacts):
+        told = asdict(facts)
+        shown = [{"id": t.id, "prompt": t.messages[-1].content, "gold": environment.gold(t)} for t in tasks]
+        lines = [f"{task['prompt']}  ->  {task['gold']}" for task in shown]
+    else:
+        told = facts.metadata.model_dump(by_alias=True)
+        shown = [{"id": t.id, "prompt": t.messages[-1].content} for t in tasks]
+        lines = [task["prompt"] for task in shown]
     emit(
         as_json,
-        {"id": environment.spec.id, "version": environment.spec.version, **facts, "tasks": shown},
-        "\n".join(lines),
+        {"id": environment.spec.id, "version": environment.spec.version, **told, "tasks": shown},
+        "\n".join([*(f"{key}: {value}" for key, value in told.items()), *lines]),
     )

@@ -4,6 +4,7 @@
 
 Palestra's own facts stand under ``[metadata.palestra]`` of ``task.toml``. A ``predict`` bundle holds its cases in
 ``tests/cases.jsonl``, one JSON object a line: ``call``, ``expected``, ``split``, ``source`` ("doctest" or "generated").
+Every other bundle is one task: ``task_facts`` reads it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from palestra.envs.base import Environment
+from palestra.envs.lines import read_text
 from palestra.errors import BundleError, GateError, boundary
+
+if TYPE_CHECKING:
+    from palestra.envs.task_facts import TaskFacts
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +32,7 @@ CERTIFICATE = "certificate.json"
 CASES = "tests/cases.jsonl"
 REQUIRED = ("task.toml", "instruction.md", "environment", "solution/solve.sh", "tests/test.sh")
 SCHEMA = 1
+LARGEST_TOML = 1 << 20
 FEWEST_CASES = 200
 """A bundle with fewer cannot be judged, nor trained on without learning it by heart."""
 
@@ -66,6 +72,10 @@ class PredictFacts:
     splits: Mapping[str, int]
 
     @property
+    def id(self) -> str:
+        return self.symbol
+
+    @property
     def path(self) -> str:
         """The function's name within ``module``."""
         return self.symbol[len(self.module) + 1 :]
@@ -83,8 +93,12 @@ class PredictFacts:
         return call[len(before) : len(call) - len(after)]
 
 
-def read_facts(path: Path) -> PredictFacts:
-    """The facts of the bundle at ``path``. Raises BundleError naming the file, the rule and what was found."""
+def read_facts(path: Path) -> PredictFacts | TaskFacts:
+    """The facts of the bundle at ``path``: of kind predict, or of one task.
+
+    Raises BundleError naming the file, the rule and what was found."""
+    from palestra.envs.task_facts import task_facts
+
     missing = [name for name in REQUIRED if not (path / name).exists()]
     if missing:
         what = "is not a bundle" if "task.toml" in missing else "is not a whole bundle"
@@ -93,18 +107,17 @@ def read_facts(path: Path) -> PredictFacts:
         )
     file = path / "task.toml"
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        data = tomllib.loads(read_text(file, LARGEST_TOML))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BundleError(f"{file}: not readable as TOML: {error}") from None
-    facts = data.get("metadata", {}).get("palestra")
-    if not isinstance(facts, dict):
+    metadata = data.get("metadata", {})
+    facts = metadata.get("palestra") if isinstance(metadata, dict) else None
+    if not isinstance(facts, dict) or facts.get("kind") != "predict":
+        return task_facts(path, data)
+    if facts.get("schema") != SCHEMA:
         raise BundleError(
-            f"{file}: has no [metadata.palestra], so Palestra did not make it; only its own bundles load here"
-        )
-    if facts.get("schema") != SCHEMA or facts.get("kind") != "predict":
-        raise BundleError(
-            f"{file}: [metadata.palestra] must have schema {SCHEMA} and kind 'predict', "
-            f"got schema {facts.get('schema')!r} and kind {facts.get('kind')!r}; forge it again with this version"
+            f"{file}: [metadata.palestra] must have schema {SCHEMA}, got {facts.get('schema')!r}; "
+            "forge it again with this version"
         )
     return _as_facts(file, facts)
 
@@ -123,10 +136,7 @@ def _as_facts(file: Path, facts: dict[str, Any]) -> PredictFacts:
 def read_cases(path: Path) -> tuple[Case, ...]:
     """Every case of the bundle at ``path``. Raises BundleError naming the line that is not a case."""
     file = path / CASES
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BundleError(f"{file}: cannot be read: {error}") from None
+    lines = read_text(file).splitlines()
     cases = []
     for number, line in enumerate(lines, 1):
         try:
@@ -208,7 +218,7 @@ def read_certificate(path: Path) -> dict[str, Any]:
 
 
 def load_environments(
-    paths: Iterable[Path], *, style: str = "bare", allow_uncertified: bool = False
+    paths: Iterable[Path], *, style: str | None = None, allow_uncertified: bool = False
 ) -> list[Environment]:
     """The environments of all bundles in ``paths`` (bundles, or folders of them), in the order of their ids.
 
@@ -222,14 +232,16 @@ def load_environments(
     return [loaded[id] for id in sorted(loaded)]
 
 
-def load_environment(path: Path, *, style: str = "bare", allow_uncertified: bool = False) -> Environment:
+def load_environment(path: Path, *, style: str | None = None, allow_uncertified: bool = False) -> Environment:
     """The environment of the bundle at ``path``.
 
-    style  "bare" shows the call alone; "instructed" puts a system message before it that says what to answer
+    style  of a predict bundle "bare" (the call alone, the default) or "instructed" (a system message before it says
+           what to answer); of a task "reply" (one message) or "shell" (the agent works in a sandbox)
     Raises BundleError where it is not a bundle, and GateError where it has no valid certificate, unless
     ``allow_uncertified``: then it is logged as a warning, and stands under "uncertified" in the spec's facts. The cases
     are read when first needed."""
     from palestra.envs.predict import PredictEnvironment
+    from palestra.envs.task import TaskEnvironment
 
     facts = read_facts(path)
     try:
@@ -239,4 +251,6 @@ def load_environment(path: Path, *, style: str = "bare", allow_uncertified: bool
             raise
         sha256, fault = content_hash(path), str(error)
         log.warning("palestra: used although uncertified, as asked: %s", fault)
-    return PredictEnvironment(path, facts, sha256, style, uncertified=fault)
+    if isinstance(facts, PredictFacts):
+        return PredictEnvironment(path, facts, sha256, style or "bare", uncertified=fault)
+    return TaskEnvironment(facts, sha256, style, uncertified=fault)

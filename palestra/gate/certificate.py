@@ -18,6 +18,19 @@ from palestra.gate.signature import signed, signer
 from palestra.gate.subject import Check
 
 SCHEMA = 1
+MEASURED = (
+    "gold",
+    "null",
+    "constant",
+    "echo",
+    "determinism",
+    "limits",
+    "mutants",
+    "probes",
+    "difficulty",
+    "novelty",
+)
+"""Checks whose numbers the certificate holds under their own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +46,7 @@ class Verification:
 
 
 def certificate(sha256: str, checks: Sequence[Check], config: GateConfig) -> dict[str, Any]:
-    """The certificate of a bundle whose checks all passed. What this gate does not measure yet is null."""
+    """The certificate of a bundle whose checks all passed. What was not measured is null."""
     by_name = {check.name: dict(check.facts) for check in checks}
     return {
         "schema": SCHEMA,
@@ -42,16 +55,7 @@ def certificate(sha256: str, checks: Sequence[Check], config: GateConfig) -> dic
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "config": config.model_dump(),
         "checks": [check.plain() for check in checks],
-        "gold": by_name["gold"],
-        "null": by_name["null"],
-        "constant": by_name["constant"],
-        "echo": by_name["echo"],
-        "determinism": by_name["determinism"],
-        "limits": by_name["limits"],
-        "mutants": None,
-        "probes": None,
-        "difficulty": None,
-        "novelty": None,
+        **{name: by_name.get(name) or None for name in MEASURED},
     }
 
 

@@ -20,7 +20,10 @@ from operator import eq
 from pathlib import Path
 from typing import Any
 
+from palestra.envs.bundle import PredictFacts, read_facts
+from palestra.errors import BundleError
 from palestra.gate.functions import definitions, text_files
+from palestra.gate.subject import Check
 
 K = 256
 _PRIME = (1 << 61) - 1
@@ -41,20 +44,6 @@ class Fingerprint:
     name: str
     text: Signature | None
     code: Signature | None
-
-
-@dataclass(frozen=True, slots=True)
-class Similar:
-    """Two bundles that are nearly one. ``text`` and ``code`` are estimates of Jaccard similarity, None where either has
-    none."""
-
-    one: str
-    other: str
-    text: float | None
-    code: float | None
-
-    def plain(self) -> dict[str, Any]:
-        return {"one": self.one, "other": self.other, "text": self.text, "code": self.code}
 
 
 def error_of(estimate: float, k: int = K) -> float:
@@ -150,24 +139,59 @@ def fingerprint_of(path: Path, function: str | None = None) -> Fingerprint:
     return fingerprint(path.name, text, sources)
 
 
-def near_duplicates(prints: Sequence[Fingerprint], most: float) -> list[Similar]:
-    """Every pair whose code is more alike than ``most``; where either has no code, whose text is. The most alike first.
+def nearest_of(one: Fingerprint, others: Sequence[Fingerprint]) -> Mapping[str, Any] | None:
+    """The most alike of ``others``: its name, the estimate, its standard error; None where nothing can be compared.
 
-    Instructions of one forge are alike by their template, so they count only where there is no code to compare."""
-    found: list[tuple[float, Similar]] = []
-    for place, one in enumerate(prints):
-        for other in prints[place + 1 :]:
-            code, text = jaccard(one.code, other.code), jaccard(one.text, other.text)
-            value = text if code is None else code
-            if value is not None and value > most:
-                found.append((value, Similar(one.name, other.name, text, code)))
-    return [pair for _, pair in sorted(found, key=lambda entry: (-entry[0], entry[1].one, entry[1].other))]
-
-
-def nearest_of(one: Fingerprint, prints: Sequence[Fingerprint]) -> Mapping[str, Any] | None:
-    """The bundle of ``prints`` whose code is most like that of ``one``: its name, the estimate, its standard error."""
-    alike = [(value, other.name) for other in prints if (value := jaccard(one.code, other.code)) is not None]
+    Code decides, and text only where either has no code: instructions of one forge are alike by their template."""
+    alike: list[tuple[float, str]] = []
+    for other in others:
+        code = jaccard(one.code, other.code)
+        value = jaccard(one.text, other.text) if code is None else code
+        if value is not None:
+            alike.append((value, other.name))
     if not alike:
         return None
     value, name = max(alike)
     return {"nearest": name, "jaccard": value, "error": round(error_of(value), 4), "places": K}
+
+
+class Prints:
+    """The fingerprints of a set of bundles, each made when it is first asked for."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = sorted(paths, key=lambda path: (path.name, str(path)))
+        self._made: dict[Path, tuple[str, Fingerprint] | None] = {}
+
+    def of(self, path: Path) -> tuple[str, Fingerprint] | None:
+        """(kind, fingerprint) of one bundle; None where it cannot be read."""
+        if path not in self._made:
+            try:
+                facts = read_facts(path)
+            except BundleError:
+                self._made[path] = None
+                return None
+            function = facts.symbol.rpartition(".")[2] if isinstance(facts, PredictFacts) else None
+            self._made[path] = (facts.kind, fingerprint_of(path, function))
+        return self._made[path]
+
+    def before(self, path: Path) -> list[Fingerprint]:
+        """Those of the same kind that come before ``path`` by name: of two that are alike, the later is refused."""
+        own = self.of(path)
+        earlier = self._paths[: self._paths.index(path)] if path in self._paths else self._paths
+        found = [self.of(other) for other in earlier]
+        return [one[1] for one in found if one is not None and own is not None and one[0] == own[0]]
+
+
+def novelty(path: Path, prints: Prints, most: float) -> Check:
+    """The bundle is no near copy of an earlier one of its kind: by its code, or by its text where it has none."""
+    found = prints.of(path)
+    if found is None:
+        return Check("novelty", True, "has nothing that can be compared")
+    others = prints.before(path)
+    nearest = nearest_of(found[1], others)
+    if nearest is None:
+        return Check("novelty", True, f"unlike the {len(others)} earlier ones of its kind")
+    told = f"{nearest['nearest']} (estimated Jaccard {nearest['jaccard']:.2f}, at most {most:g})"
+    if nearest["jaccard"] > most:
+        return Check("novelty", False, f"is a near copy of {told}: leave one of them out", facts=nearest)
+    return Check("novelty", True, f"of {len(others)} earlier ones the nearest is {told}", facts=nearest)

@@ -12,6 +12,7 @@ from typing import Any
 
 from palestra.envs.bundle import Case, PredictFacts, content_hash, read_facts
 from palestra.envs.predict import PredictEnvironment
+from palestra.errors import BundleError
 from palestra.gate.functions import body_of, definitions, text_files
 from palestra.gate.leaks import Hidden
 from palestra.types import Task
@@ -41,7 +42,10 @@ class Subject:
     path: Path
 
     def __post_init__(self) -> None:
-        self.facts: PredictFacts = read_facts(self.path)
+        facts = read_facts(self.path)
+        if not isinstance(facts, PredictFacts):
+            raise BundleError(f"{self.path}: is of kind {facts.kind!r}, these checks are for kind 'predict'")
+        self.facts = facts
         self.sha256 = content_hash(self.path)
         self.environment = PredictEnvironment(self.path, self.facts, self.sha256, "bare")
 

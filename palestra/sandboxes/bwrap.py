@@ -108,6 +108,7 @@ def _mount(mount: Mount) -> Iterator[str]:
         return iter(("--tmpfs", inside, "--remount-ro", inside))
     if mount.link:
         return iter(("--symlink", source, inside))
+    source = os.path.abspath(source)  # the keeper, which starts bubblewrap, is in another folder
     if os.path.islink(source):
         return iter(("--symlink", os.readlink(source), inside))
     if not os.path.exists(source):

@@ -44,7 +44,8 @@ class FunctionCalls:
     root       "" for the workspace itself
     calls      the hidden calls; those in ``task.facts["calls"]`` ({"args": …, "expected": …}) where there are none here
     rules      when a result is what was expected
-    credit     "fraction": the share of right calls; "all": 1 only when every call is right
+    credit     "fraction": the share of right calls; "all": 1 only when every call is right, and a call that gives no
+               result is the last one made
     classes    (class, declared fields): objects of these cross as records; the classes can be named in arguments
     iterate    items read of a returned iterator
     call_s     CPU seconds of one call; total_s: seconds of all together, imports included
@@ -115,9 +116,13 @@ class FunctionCalls:
                 gathered.tampered = gathered.tampered or "something was written where only the driver writes"
             elif not answers.ended and not answers.refused and not answers.tampered:
                 self._died(gathered, reply)
+            if self.credit == "all" and any(type(result) is Failed for result in gathered.results):
+                break  # one wrong answer decides
         return gathered
 
     def _died(self, answers: Answers, reply: Reply) -> None:
+        if self.credit == "all" and answers.results and type(answers.results[-1]) is Failed:
+            return  # it ran out of time, and was told to end there
         if not answers.is_ready:
             answers.refused = f"its import {_end(reply)}"
         else:
@@ -130,6 +135,7 @@ class FunctionCalls:
             "symbol": self.symbol,
             "args": args,
             "first": first,
+            "stop": self.credit == "all",
             "classes": dict(self.classes),
             "call_s": self.call_s,
             "import_s": self.total_s / 2,

@@ -58,7 +58,7 @@ def bundle(tmp_path):
     counts = {split: sum(case["split"] == split for case in cases) for split in ("train", "validation", "heldout")}
     (path / "task.toml").write_text(TOML.format(**counts))
     (path / "instruction.md").write_text("Predict.\n")
-    (path / "environment/Dockerfile").write_text("FROM scratch\n")
+    (path / "environment/Dockerfile").write_text("FROM python:3-slim\n")
     (path / "solution/solve.sh").write_text("true\n")
     (path / "tests/test.sh").write_text("true\n")
     (path / "tests/cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
@@ -139,9 +139,8 @@ def test_what_is_no_certificate(bundle, text):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('kind = "predict"', 'kind = "juggle"', "kind 'juggle'"),
-        ("schema = 1", "schema = 9", "schema 9"),
-        ("[metadata.", "[elsewhere.", "Palestra did not make it"),
+        ('kind = "predict"', 'kind = "juggle"', "unknown key 'package'"),
+        ("schema = 1", "schema = 9", "got 9"),
         ("iterates = false", 'iterates = "perhaps"', "iterates"),
         ('symbol = "toy.double"', "", "symbol"),
         ("schema_version", "= broken", "not readable as TOML"),
@@ -152,6 +151,13 @@ def test_what_is_no_bundle_of_ours(bundle, old, new, told):
     file.write_text(file.read_text().replace(old, new))
     with pytest.raises(BundleError, match=told):
         read_facts(bundle)
+
+
+def test_without_facts_of_ours_it_is_a_task_of_harbor(bundle):
+    file = bundle / "task.toml"
+    file.write_text(file.read_text().replace("[metadata.", "[elsewhere.") + "[verifier]\ntimeout_sec = 60\n")
+    facts = read_facts(bundle)
+    assert (facts.id, facts.kind, facts.spec.kind, facts.spec.timeout_s) == ("toy.double", "harbor", "command", 60.0)
 
 
 def test_a_missing_part_is_named(bundle):

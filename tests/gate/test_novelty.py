@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 
 from palestra.gate.novelty import (
     K,
+    Prints,
     code_shingles,
     error_of,
     fingerprint,
     fingerprint_of,
     jaccard,
     minhash,
-    near_duplicates,
     nearest_of,
+    novelty,
     text_shingles,
 )
+from tests.bundles import task_bundle
 
 ONE = '''
 def take(n, seq):
@@ -77,20 +79,29 @@ def test_a_small_change_stays_near_and_another_function_is_far():
     near = ONE.replace("break", "return total")
     far = "def f(a):\n    return {k: sorted(v) for k, v in a.items() if k.startswith('x')}\n"
     prints = [fingerprint(name, "", [source]) for name, source in (("a", ONE), ("b", near), ("c", far))]
-    (pair,) = near_duplicates(prints, 0.6)
-    assert (pair.one, pair.other, pair.text) == ("a", "b", None) and 0.6 < pair.code < 1
     nearest = nearest_of(prints[0], prints[1:])
-    assert nearest["nearest"] == "b" and nearest["jaccard"] == pair.code
-    assert nearest["error"] == pytest.approx(error_of(pair.code), abs=1e-4)
+    assert nearest["nearest"] == "b" and 0.6 < nearest["jaccard"] < 1
+    assert nearest["jaccard"] == jaccard(prints[0].code, prints[1].code)
+    assert nearest["error"] == pytest.approx(error_of(nearest["jaccard"]), abs=1e-4)
+    assert nearest_of(prints[2], prints[:2])["jaccard"] < 0.3
 
 
 def test_bundles_without_code_go_by_their_text():
     words = "write a function that counts the vowels in a line of text and returns the count"
     prints = [fingerprint("a", words, []), fingerprint("b", words.upper() + "!", []), fingerprint("c", "sum two", [])]
-    assert [(pair.one, pair.other, pair.text, pair.code) for pair in near_duplicates(prints, 0.9)] == [
-        ("a", "b", 1.0, None)
-    ]
-    assert nearest_of(prints[0], prints[1:]) is None
+    assert nearest_of(prints[0], prints[1:])["nearest"] == "b"
+    assert nearest_of(prints[0], prints[1:])["jaccard"] == 1.0
+    assert nearest_of(fingerprint("d", "", []), prints) is None and nearest_of(prints[0], []) is None
+
+
+def test_of_two_alike_the_later_by_name_is_refused(tmp_path):
+    paths = [task_bundle(tmp_path / name, gold=ONE) for name in ("a", "b")]
+    prints = Prints(paths)
+    assert novelty(paths[0], prints, 0.9).passed
+    refused = novelty(paths[1], prints, 0.9)
+    assert not refused.passed and "near copy of a " in refused.evidence and refused.facts["jaccard"] == 1.0
+    other = task_bundle(tmp_path / "c", gold="def f(a):\n    return {k: sorted(v) for k, v in a.items()}\n")
+    assert novelty(other, Prints([*paths, other]), 0.9).passed
 
 
 def test_nothing_is_like_nothing():

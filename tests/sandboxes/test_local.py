@@ -244,3 +244,11 @@ async def test_a_link_stands_where_it_was_asked_for_and_shows_nothing_of_the_hos
     async with open_sandbox("local", mounts=links) as box:
         wrote = await box.exec(["sh", "-c", "echo 1 > /app/f; ls /data/etc/passwd"])
         assert wrote.exit_code != 0 and await box.read("f") == b"1\n"
+
+
+async def test_a_mount_may_be_named_relative_to_our_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/f").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    async with open_sandbox("local", mounts=(Mount(Path("here"), Path("/data")),)) as box:
+        assert (await box.exec(["cat", "/data/f"])).stdout == b"x"

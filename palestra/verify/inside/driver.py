@@ -1,10 +1,9 @@
 """Call one function many times in this process, and say each result as it comes. Runs in a fork of a zygote.
 
-The request is JSON: ``files`` (path -> source text) and ``module`` (the name to import among them; a single file needs
-none), ``symbol`` (dotted, within the module), ``args`` (argument lists as text),
-``first`` (index of the first), ``classes`` (name -> declared fields), ``call_s`` and ``import_s`` (CPU seconds of one
-call, of the import), ``iterate`` and ``most`` (items read of an iterator, characters of a result). Each answer is a
-frame of JSON:
+The request is JSON: ``files`` (path -> source text) and ``module`` (the name to import among them), ``symbol`` (dotted,
+within the module), ``args`` (argument lists as text), ``first`` (index of the first), ``stop`` (whether a call that is
+late is the last), ``classes`` (name -> declared fields), ``call_s`` and ``import_s`` (CPU seconds of one call, of the
+import), ``iterate`` and ``most`` (items read of an iterator, characters of a result). Each answer is a frame of JSON:
 
     ["ready"]   ["refused", words]   ["end"]
     ["value", index, value]   ["raised", index, names]   ["unsuitable", index, words]   ["late", index]
@@ -96,7 +95,10 @@ def run(call: bytes, reply: Callable[[bytes], None]) -> None:
     function, names = load(request, say)
     if function is not None:
         for index, text in enumerate(request["args"], request["first"]):
-            say(guarded(function, text, names, index, request))
+            said = guarded(function, text, names, index, request)
+            say(said)
+            if request["stop"] and said.startswith('["late"'):
+                leave(0)
             _set_trace(None)
             _set_profile(None)
             _set_depth(DEPTH)

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo 'report of 2026' > /app/report.txt

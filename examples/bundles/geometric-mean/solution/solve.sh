@@ -1,0 +1,3 @@
+#!/bin/sh
+set -e
+cp /solution/mean.pl /app/mean.pl

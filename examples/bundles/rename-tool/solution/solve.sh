@@ -1,0 +1,3 @@
+#!/bin/sh
+set -e
+cp /solution/rename.py /app/rename.py

@@ -1,0 +1,3 @@
+#!/bin/sh
+set -e
+cp /solution/solution.py /app/solution.py
