@@ -101,13 +101,15 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the world answers. ``terminated``: the episode is over by its own rules; ``truncated``: it was cut off."""
+    """What the world answers. ``terminated``: the episode is over by its own rules; ``truncated``: it was cut off.
+    ``protections``: of the sandbox in which the action ran, where it ran in one."""
 
     observation: tuple[Message, ...]
     reward: float
     terminated: bool
     truncated: bool
     info: Facts = field(default_factory=dict)
+    protections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,8 @@ class Trajectory:
     versions of every sampled token stand in its turns; a text-only rollout has no turns, only a transcript
     error     one sentence, where status is a fault
     seconds   wall-clock seconds of the rollout (excluded from comparisons of reproducibility)
+    protections  what stood between the agent's commands and the host, by the sandbox's own word; empty where nothing
+                 of the agent's ran
     """
 
     id: str
@@ -176,6 +180,7 @@ class Trajectory:
     status: Status
     error: str | None = None
     seconds: float = field(default=0.0, compare=False)
+    protections: tuple[str, ...] = ()
 
     @property
     def reward(self) -> float | None:

@@ -160,7 +160,6 @@ class ShellSession:
         self._transcript, self._facts, self._sandbox = messages, facts, sandbox
         self._ended = False
         self._env = harbor_env(facts.image.packages, facts.image.env)
-        self._protections: tuple[str, ...] = ()
 
     @property
     def observation(self) -> tuple[Message, ...]:
@@ -175,15 +174,14 @@ class ShellSession:
             self._ended = True
             return Step(observation=(), reward=0.0, terminated=True, truncated=False)
         ran = await self._sandbox.exec(["/bin/bash", "-c", command], env=self._env, limits=COMMAND)
-        self._protections = tuple(map(str, ran.protections))
         seen = Message("user", shown(ran))
         self._transcript = (*self._transcript, seen)
-        return Step((seen,), 0.0, terminated=False, truncated=False, info={"exit_code": ran.exit_code})
+        info, protections = {"exit_code": ran.exit_code}, tuple(map(str, ran.protections))
+        return Step((seen,), 0.0, terminated=False, truncated=False, info=info, protections=protections)
 
     async def outcome(self) -> Outcome:
         found = await collect(self._sandbox, self._facts.spec.artifacts or (".",))
-        state = {"left_out": dict(found.left_out), "protections": list(self._protections)}
-        return Outcome(self._transcript, found.files, state)
+        return Outcome(self._transcript, found.files, {"left_out": dict(found.left_out)})
 
     async def close(self) -> None:
         await self._sandbox.close()

@@ -14,7 +14,8 @@ from palestra.types import Completion, SamplingParams, Task
 if TYPE_CHECKING:
     from palestra.envs.base import Environment
 
-Script = Callable[["Environment", Task], str]
+Script = Callable[["Environment", Task], str | tuple[str, ...]]
+"""What is said in a task: one text, or one for each turn (the last again where there are more turns)."""
 
 SCRIPTS: dict[str, Script] = {
     "gold": lambda env, task: env.gold(task),
@@ -33,15 +34,18 @@ class ScriptedPolicy:
     context_tokens: int | None = None
 
     def bind(self, env: Environment, task: Task) -> _Line:
-        return _Line(self.renderer.answer(self.script(env, task)))
+        said = self.script(env, task)
+        lines = (said,) if isinstance(said, str) else said
+        return _Line([self.renderer.answer(line) for line in lines])
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Line:
-    ids: tuple[int, ...]
+    lines: list[tuple[int, ...]]
 
     async def sample(self, prompt: tuple[int, ...], n: int, params: SamplingParams) -> list[Completion]:
-        return [Completion(self.ids, None, (0,) * len(self.ids), "stop")] * n
+        ids = self.lines.pop(0) if len(self.lines) > 1 else self.lines[0]
+        return [Completion(ids, None, (0,) * len(ids), "stop")] * n
 
 
 def scripted(name: str) -> ScriptedPolicy:

@@ -21,6 +21,7 @@ class Episode:
     turns: list[Turn] = field(default_factory=list)
     transcript: list[Message] = field(default_factory=list)
     is_truncated: bool = False
+    protections: tuple[str, ...] = ()
 
 
 async def rollout(
@@ -42,7 +43,8 @@ async def rollout(
         status, error = FAULTS.get(type(fault), Status.ENVIRONMENT_ERROR), str(fault)
         score = Unscored(error)
     seconds = time.perf_counter() - start
-    return Trajectory(id, task, index, tuple(episode.turns), tuple(episode.transcript), score, status, error, seconds)
+    turns, transcript = tuple(episode.turns), tuple(episode.transcript)
+    return Trajectory(id, task, index, turns, transcript, score, status, error, seconds, episode.protections)
 
 
 async def play(env: Environment, task: Task, policy: Policy, params: SamplingParams, episode: Episode) -> Outcome:
@@ -63,6 +65,7 @@ async def play(env: Environment, task: Task, policy: Policy, params: SamplingPar
             with boundary(TaskError, f"acting in {task.id}"):
                 step = await session.act(Action(said))
             episode.transcript += step.observation
+            episode.protections = step.protections or episode.protections
             episode.is_truncated = step.truncated or completion.finish_reason == "length"
             if step.terminated or step.truncated:
                 break

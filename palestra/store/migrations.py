@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Connection, inspect, select, text
 
 from palestra.errors import StoreError
-from palestra.store.schema import SCHEMA_VERSION, leases, meta, tables
+from palestra.store.schema import SCHEMA_VERSION, leases, meta, tables, trajectories
 
 
 def _add_leases(connection: Connection) -> None:
     leases.create(connection, checkfirst=True)
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: tables.create_all, 2: _add_leases}
+def _add_protections(connection: Connection) -> None:
+    names = {column["name"] for column in inspect(connection).get_columns(trajectories.name)}
+    if "protections" not in names:
+        connection.execute(text("ALTER TABLE trajectories ADD COLUMN protections TEXT"))
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: tables.create_all, 2: _add_leases, 3: _add_protections}
 """The first makes every table as it is now; those after it find what they would add there already, or add it."""
 
 

@@ -101,6 +101,7 @@ def from_rows(group: Row, task_body: str, nodes: Sequence[Row], trajectories: Se
             status=Status(row["status"]),
             error=None if row["error"] is None else json.loads(row["error"]),
             seconds=row["seconds"],
+            protections=tuple(json.loads(row["protections"] or "[]")),
         )
         for row in trajectories
     )
@@ -168,7 +169,10 @@ def tree_of(nodes: Sequence[Row]) -> TokenTree:
 def group_hash(task_hash: str, step: int, trajectories: Sequence[Row], nodes: Sequence[Row]) -> str:
     """Over everything that reading the group gives back, the seconds left out."""
     kept = ("id", "position", "index", "status", "score", "error", "transcript", "turns", "tokens", "turn_count")
-    told = dump([task_hash, step, [[row[key] for key in kept] for row in trajectories]])
+    # Where nothing ran there is nothing to say of it: so a group from before this column keeps its hash.
+    ran = [[row["protections"]] if row["protections"] else [] for row in trajectories]
+    listed = [[row[key] for key in kept] + more for row, more in zip(trajectories, ran, strict=True)]
+    told = dump([task_hash, step, listed])
     return digest(told, *(row["hash"] for row in nodes)).hex()
 
 
@@ -188,6 +192,7 @@ def _trajectory_row(position: int, trajectory: Trajectory, tree: TokenTree, grou
         "score": dump(score_plain(trajectory.score)),
         "error": None if trajectory.error is None else dump(trajectory.error),  # may quote any text, as a transcript
         "seconds": trajectory.seconds,
+        "protections": dump(list(trajectory.protections)) if trajectory.protections else None,
         "transcript": dump([message_plain(message) for message in trajectory.transcript]),
         "turns": dump([[ref.prompt, ref.completion, ref.finish_reason] for ref in refs]),
         "turn_count": len(refs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 tables = MetaData()
 
@@ -82,6 +82,7 @@ trajectories = Table(
     Column("score", Text, nullable=False),  # JSON
     Column("error", Text),  # JSON
     Column("seconds", Float, nullable=False),
+    Column("protections", Text),  # JSON; NULL: nothing of the agent's ran
     Column("transcript", Text, nullable=False),  # JSON
     Column("turns", Text, nullable=False),  # JSON: [[prompt leaf, completion leaf, finish reason], …]
     Column("turn_count", Integer, nullable=False),

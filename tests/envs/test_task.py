@@ -74,14 +74,14 @@ async def test_an_agent_works_in_a_shell_until_it_says_nothing_to_run(tmp_path):
             Action(Message("assistant", "Look:\n```bash\ncat data.txt; ls /tests /solution; false\n```"))
         )
         assert not step.terminated and step.info == {"exit_code": 1}
+        assert {"pid-namespace", "seccomp", "network-namespace"} <= set(step.protections)
         assert step.observation[0].content.startswith("[exit code 1]\nseen\n")
         assert "cannot access '/tests'" in step.observation[0].content
         await session.act(Action(Message("assistant", "```bash\necho done > out.txt\nln -s /etc/passwd leak\n```")))
         assert (await session.act(Action(Message("assistant", "Finished.")))).terminated
         outcome = await session.outcome()
         assert set(outcome.artifacts) == {"data.txt", "out.txt"}
-        assert outcome.state["left_out"] == {"leak": "is a symbolic link"}
-        assert "pid-namespace" in outcome.state["protections"]
+        assert outcome.state == {"left_out": {"leak": "is a symbolic link"}}
         score = await env.grade(task, outcome)
         assert isinstance(score, Score) and score.value == 1.0
     finally:
@@ -208,7 +208,7 @@ TOML_TEXT = st.text(st.characters(codec="utf-8"), max_size=200) | st.sampled_fro
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(toml=st.lists(TOML_TEXT, max_size=3), cases=st.binary(max_size=200), kind=st.sampled_from(sorted(KINDS)))
 def test_no_bundle_file_breaks_the_reader(tmp_path_factory, toml, cases, kind):
     """Whatever stands in them: facts and a grader, or a sentence of ours."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palestra.envs.bundle import Case
@@ -14,7 +14,6 @@ def cases(outcomes, source="generated"):
 
 
 @given(st.lists(st.sampled_from("aaaaaaabbbcde"), max_size=300), st.integers(1, 400))
-@settings(deadline=None)
 def test_no_outcome_is_more_than_half(outcomes, wanted):
     chosen = choose(cases(outcomes), wanted, 0)
     counts = Counter(case.expected for case in chosen)

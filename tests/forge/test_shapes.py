@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palestra.forge.code.shapes import Shapes
@@ -22,7 +22,6 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN, st.integers(0, 5))
-@settings(deadline=None)
 def test_any_template_gives_values_of_its_type_and_the_seed_decides(template, seed):
     one, again = (Shapes(Random(seed)).like(template) for _ in range(2))
     assert type(one) is type(template) and repr(one) == repr(again)

@@ -131,7 +131,7 @@ PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(PLAIN)
 def test_reading_gives_the_value_and_writing_again_the_text(value):
     said = canonical(value)
@@ -139,7 +139,7 @@ def test_reading_gives_the_value_and_writing_again_the_text(value):
     assert canonical(parse(said)) == said
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(PLAIN)
 def test_the_order_and_the_spelling_of_the_input_do_not_count(value):
     def turned(value):
@@ -151,20 +151,20 @@ def test_the_order_and_the_spelling_of_the_input_do_not_count(value):
     assert canonical(parse(json.dumps(value, indent=3).encode())) == canonical(value)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_reads_back_as_the_same_double(value):
     assert float(number(value)) == value and len(number(value)) <= 25
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(PLAIN, PLAIN)
 def test_two_values_share_a_text_only_when_they_are_equal(one, other):
     if canonical(one) == canonical(other):
         assert one == other
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(data):
     try:

@@ -180,13 +180,13 @@ def test_a_link_is_not_followed(bundle, tmp_path_factory):
     assert leaks(bundle, Hidden(gold={"g": GOLD})) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=400), st.text(max_size=60), st.text(max_size=20))
 def test_any_bytes_are_scanned(data, gold, value):
     scan([Visible("x", data)], Hidden(gold={"g": gold}, values=[value]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.text(st.characters(categories=["L", "N"]), min_size=6, max_size=20), st.text(max_size=40), st.text(max_size=40)
 )

@@ -122,7 +122,7 @@ def test_a_bundle_on_disk(tmp_path):
     assert fingerprint_of(tmp_path).code not in (None, alone.code)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sets(st.text(max_size=5), min_size=1, max_size=20), st.sets(st.text(max_size=5), min_size=1, max_size=20))
 def test_laws(one, other):
     a, b = minhash(one), minhash(other)
@@ -131,7 +131,7 @@ def test_laws(one, other):
     assert minhash(one | other) == tuple(map(min, a, b))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=200))
 def test_any_text_has_shingles(text):
     assert isinstance(code_shingles(text), set) and isinstance(text_shingles(text), set)

@@ -2,6 +2,7 @@
 
 import random
 import struct
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -49,6 +50,12 @@ def group(id="g0", *, step=0, size=3, number=0, split="train", prompt=range(40),
 tokens = st.integers(0, 3)  # few, so that prefixes meet
 logprobs = st.floats(max_value=0, allow_nan=False, width=32) | st.floats(allow_nan=False)
 texts = st.text(max_size=8)
+
+
+def guarded(made):
+    """The group, its first rollout run in a sandbox."""
+    first, *rest = made.trajectories
+    return replace(made, trajectories=(replace(first, protections=("seccomp", "rlimits")), *rest))
 
 
 @st.composite
@@ -104,6 +111,8 @@ def groups(draw, id):
         said = tuple(draw(st.lists(messages, max_size=2)))
         fault = draw(st.none() | texts)
         status = draw(st.sampled_from(Status))
-        return Trajectory(f"{id}-{index}", asked, index, draw(conversations()), said, draw(scores), status, fault, 1.5)
+        guards = tuple(draw(st.lists(st.sampled_from(["seccomp", "rlimits"]), max_size=2)))
+        turns = draw(conversations())
+        return Trajectory(f"{id}-{index}", asked, index, turns, said, draw(scores), status, fault, 1.5, guards)
 
     return Group(id, asked, draw(st.integers(0, 3)), tuple(made(index) for index in range(draw(st.integers(0, 3)))))

@@ -72,13 +72,13 @@ def test_floats_are_exact_and_take_four_bytes_where_that_is_exact(values: tuple[
     assert bits(unpack(packed, len(values))) == bits(values)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 300), max_size=40))
 def test_any_integers_survive_the_way_to_disk(values: list[int]) -> None:
     assert unpack(expand(squeeze(pack_ints(values))), len(values)) == tuple(values)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(st.floats() | st.floats(width=32), max_size=40))
 def test_any_floats_survive_the_way_to_disk(values: list[float]) -> None:
     assert bits(unpack(expand(squeeze(pack_floats(values))), len(values))) == bits(values)

@@ -27,7 +27,7 @@ def run(store):
     return store.begin_run("rl", "rl", {"seed": 0})
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_groups_come_back_equal_and_in_order(tmp_path_factory, data):
     ids = [f"g{at}" for at in range(data.draw(st.integers(0, 5)))]

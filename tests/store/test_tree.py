@@ -1,7 +1,7 @@
 """The token tree against the naive model: a list of trajectories, each with its own copy of every token."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palestra.store.tree import ROOT, TokenTree
@@ -17,7 +17,6 @@ def stored(tree):
     return sum(len(node.ids) for node in tree.nodes)
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.lists(conversations(), max_size=6))
 def test_reads_back_what_was_added_and_stores_no_more_than_that(made):
     tree = TokenTree()
@@ -26,7 +25,6 @@ def test_reads_back_what_was_added_and_stores_no_more_than_that(made):
     assert stored(tree) <= sum(len(turn.prompt_ids) + len(turn.completion.ids) for turns in made for turn in turns)
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.lists(conversations(), max_size=4))
 def test_every_node_hangs_on_the_root_and_carries_as_many_facts_as_tokens(made):
     tree = TokenTree()

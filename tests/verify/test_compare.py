@@ -27,7 +27,7 @@ RULES = st.builds(
     strict_types=st.booleans(),
     bool_is_int=st.booleans(),
 )
-MANY = settings(max_examples=150, deadline=None)
+MANY = settings(max_examples=150)
 
 
 @given(VALUES, RULES)

@@ -11,14 +11,14 @@ from tests.verify.plain import PYTHON
 
 
 @given(PYTHON)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_python_writes_is_read(value):
     assume("nanj" not in repr(value) and "infj" not in repr(value))  # Python itself cannot read these
     assert Rules().same(expect.read(repr(value)), value)
 
 
 @given(st.text(max_size=40) | st.text("[](){},:'=1a.-+jnif ", max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_is_read_or_refused(text):
     try:
         expect.read(text)

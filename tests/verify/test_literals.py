@@ -23,14 +23,14 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_what_is_written_reads_back(value):
     assert same(read(show(value)), value)
     assert show(read(show(value))) == show(value)
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_is_a_literal_or_not_plain_and_nothing_else(text):
     try:
         value = read(text)
@@ -40,7 +40,6 @@ def test_any_text_is_a_literal_or_not_plain_and_nothing_else(text):
 
 
 @given(PLAIN)
-@settings(deadline=None)
 def test_a_value_is_the_same_as_itself_and_as_no_other_type(value):
     assert same(value, value)
     assert not same(value, [value])
@@ -48,7 +47,6 @@ def test_a_value_is_the_same_as_itself_and_as_no_other_type(value):
 
 
 @given(st.dictionaries(KEYS, SCALARS, min_size=2, max_size=5))
-@settings(deadline=None)
 def test_the_order_of_a_dict_does_not_count(value):
     assert same(value, dict(reversed(value.items())))
 

@@ -27,7 +27,7 @@ def crossed(value, classes=None, **bounds):
 
 
 @given(PYTHON)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_plain_data_crosses_whole(value):
     assert EXACT.same(crossed(value), value)
 
@@ -39,7 +39,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_json_is_a_value_or_refused(data):
     try:
         decode(json.dumps(data))

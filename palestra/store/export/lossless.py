@@ -38,6 +38,7 @@ def rows_of(group: Group, run: RunInfo) -> list[dict[str, Any]]:
             "score": score_plain(trajectory.score),
             "error": trajectory.error,
             "seconds": trajectory.seconds,
+            "protections": list(trajectory.protections),
             "transcript": [message_plain(message) for message in trajectory.transcript],
             "turns": [_turn_plain(turn) for turn in trajectory.turns],
         }
@@ -81,6 +82,7 @@ def _trajectory(row: dict[str, Any], task: Any) -> Trajectory:
         status=Status(row["status"]),
         error=row["error"],
         seconds=row["seconds"],
+        protections=tuple(row.get("protections") or ()),
     )
 
 

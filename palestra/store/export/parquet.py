@@ -56,9 +56,10 @@ def _schema(pa: Any) -> Any:
     ids = pa.list_(pa.int64())
     turn = {"prompt_ids": ids, "ids": ids, "logprobs": pa.list_(pa.float64()), "versions": ids}
     turns = pa.list_(pa.struct({**turn, "finish_reason": pa.string()}))
+    names = {"protections": pa.list_(pa.string())}
     text = ("schema", "run", "group", "env", "split", "task", "trajectory", "status", "score", "error", "transcript")
     numbers = {"step": pa.int64(), "index": pa.int64(), "reward": pa.float64(), "seconds": pa.float64()}
-    return pa.schema({**{name: pa.string() for name in text}, **numbers, "turns": turns})
+    return pa.schema({**{name: pa.string() for name in text}, **numbers, **names, "turns": turns})
 
 
 def _arrow() -> tuple[Any, Any]:

@@ -185,7 +185,7 @@ def test_laws_over_real_modules(module):
         assert old in source and new in mutant.source
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=200))
 def test_any_text_gives_mutants_or_a_bundle_error(text):
     try:
@@ -209,7 +209,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(EXPRESSIONS)
 def test_a_mutant_changes_one_node_and_nothing_around_it(expression):
     """Reading the mutant gives the tree that was meant: precedence never tears what stands around."""

@@ -90,7 +90,7 @@ def test_a_limit_is_drawn_by_seed():
     assert some == token_mutants(C, "c", limit=5, seed=3) != token_mutants(C, "c", limit=5, seed=4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=120), st.sampled_from(sorted(LANGUAGES)))
 def test_tokens_cover_any_text_and_no_mutant_equals_it(text, language):
     assert "".join(token.text for token in tokenise(text, LANGUAGES[language])) == text
