@@ -162,6 +162,10 @@ class Prints:
         self._paths = sorted(paths, key=lambda path: (path.name, str(path)))
         self._made: dict[Path, tuple[str, Fingerprint] | None] = {}
 
+    def add(self, path: Path) -> None:
+        """One more of the set; ``path`` comes after those that are in it."""
+        self._paths.append(path)
+
     def of(self, path: Path) -> tuple[str, Fingerprint] | None:
         """(kind, fingerprint) of one bundle; None where it cannot be read."""
         if path not in self._made:

@@ -167,9 +167,13 @@ class Zygote:
                 stream.write(source + payload)
             os.lseek(text, 0, os.SEEK_SET)
             packet = {"source": len(source), "payload": len(payload), "nonce": nonce, "limits": _limits(limits)}
-            socket.send_fds(self._link, [json.dumps(packet).encode()], [*(theirs for _, theirs in pairs), text])
-            for _, theirs in pairs:
-                os.close(theirs)
+            try:
+                socket.send_fds(self._link, [json.dumps(packet).encode()], [*(theirs for _, theirs in pairs), text])
+            except OSError as error:
+                raise SandboxError(f"the zygote was lost before a call ({error.strerror}); open another") from error
+            finally:
+                for _, theirs in pairs:
+                    os.close(theirs)
             timer = asyncio.get_running_loop().call_later(limits.wall_s, self._expire)
             watch = self._box.watch(self._init, limits, self._expire)
             try:
@@ -204,7 +208,8 @@ class Zygote:
 
     def _expire(self) -> None:
         if self._link is not None:
-            self._link.send(b"kill")
+            with contextlib.suppress(OSError):  # it is gone, and with it what was to be killed
+                self._link.send(b"kill")
 
     async def _hear(self, link: socket.socket) -> dict[str, Any]:
         await pump.readable(link.fileno())

@@ -79,6 +79,8 @@ def serve(paths: list[str], preload: list[str]) -> None:
         data, fds = receive(link)
         if not data:
             return
+        if data == b"kill":
+            continue  # meant for a call that ended by itself in the meantime
         call = json.loads(data)
         pid = os.fork()
         if pid == 0:

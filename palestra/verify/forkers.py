@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from palestra.errors import GraderError
+from palestra.errors import GraderError, SandboxError
 from palestra.sandboxes.base import Limits, Mount
 from palestra.sandboxes.zygote import Reply, Zygote
 from palestra.verify import inside
@@ -46,9 +46,15 @@ class Forkers:
         self._closed = False
 
     async def call(self, payload: bytes, limits: Limits | None = None) -> Reply:
-        """One run of ``inside.driver`` in a fork. Raises SandboxError: no zygote could be started, or it was lost."""
-        async with self._zygote() as zygote:
-            return await zygote.call(ENTRY, payload, limits=limits)
+        """One run of ``inside.driver`` in a fork; where its zygote was lost, once more in another.
+
+        Raises SandboxError: no zygote could be started, or the second was lost too."""
+        try:
+            async with self._zygote() as zygote:
+                return await zygote.call(ENTRY, payload, limits=limits)
+        except SandboxError:
+            async with self._zygote() as zygote:
+                return await zygote.call(ENTRY, payload, limits=limits)
 
     @contextlib.asynccontextmanager
     async def _zygote(self) -> AsyncIterator[Zygote]:

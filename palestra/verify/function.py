@@ -77,17 +77,30 @@ class FunctionCalls:
             wanted = [_expected(call.expected) for call in calls]
             if self.artifact not in outcome.artifacts:
                 return _nothing(f"there is no {self.artifact}")
-            files = self._files(outcome)
-            async with AsyncExitStack() as stack:
-                forkers = self.forkers
-                if forkers is None:
-                    forkers = await stack.enter_async_context(Forkers(1))
-                answers = await self._answers(forkers, files, [call.args for call in calls])
-            return self._score(answers, wanted)
+            return self._score(await self._answered(outcome, calls), wanted)
         except UnicodeDecodeError:
             return _nothing(f"{self.artifact if self.module is None else 'a module'} is not UTF-8 text")
         except (SandboxError, GraderError, expect.BadExpectation) as error:
             return Unscored(f"task {task.id}: {error}")
+
+    async def right(self, outcome: Outcome, calls: tuple[Call, ...]) -> list[bool]:
+        """Which of ``calls`` the work gets right. Raises SandboxError, GraderError, BadExpectation."""
+        answers = await self._answered(outcome, calls)
+        if answers.tampered or answers.refused:
+            return [False] * len(calls)
+        got = [*answers.results, *[Failed("was not reached")] * (len(calls) - len(answers.results))]
+        return [
+            type(one) is not Failed and self.rules.same(one, _expected(call.expected))
+            for one, call in zip(got, calls, strict=True)
+        ]
+
+    async def _answered(self, outcome: Outcome, calls: tuple[Call, ...]) -> Answers:
+        files = self._files(outcome)
+        async with AsyncExitStack() as stack:
+            forkers = self.forkers
+            if forkers is None:
+                forkers = await stack.enter_async_context(Forkers(1))
+            return await self._answers(forkers, files, [call.args for call in calls])
 
     def _files(self, outcome: Outcome) -> dict[str, str]:
         """The texts that can be imported, by path below ``root``. Raises UnicodeDecodeError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -88,6 +89,7 @@ async def test_threads_do_not_hold_a_call(zygote: Zygote) -> None:
 async def test_process_1_cannot_be_harmed_or_read(zygote: Zygote) -> None:
     source = """
 import os
+import signal
 held = []
 for work in (lambda: open('/proc/1/mem', 'rb'), lambda: os.readlink('/proc/1/fd/6'), lambda: os.kill(-1, 9)):
     try: work()
@@ -101,6 +103,7 @@ reply(repr(held).encode())
 async def test_another_voice_on_the_result_descriptor_is_tampering(zygote: Zygote) -> None:
     source = """
 import os
+import signal
 reply(b'true')
 for fd in range(3, 64):
   try: os.write(fd, b'forged verdict, long enough')
@@ -137,6 +140,7 @@ async def test_writable_files_are_gone_at_the_next_call() -> None:
     async with Zygote(writable=True, limits=FAST) as zygote:
         leave = """
 import os
+import signal
 for d in ('/tmp', '/workspace', '/dev/shm'):
   os.makedirs(d + '/a/b'); os.chmod(d + '/a', 0); os.chmod(d, 0)
 """
@@ -197,3 +201,16 @@ async def test_nothing_is_left_of_a_hundred_calls() -> None:
             assert (await zygote.call("reply(CALL)", str(number).encode())).frames == (str(number).encode(),)
         assert len(os.listdir("/proc/self/fd")) == before
         assert sys.version_info[:3] == zygote.version
+
+
+async def test_a_kill_that_comes_too_late_harms_no_later_call(zygote: Zygote) -> None:
+    zygote._expire()
+    zygote._expire()
+    assert (await zygote.call("reply(b'1')")).frames == (b"1",)
+
+
+async def test_a_lost_zygote_is_an_error_of_ours() -> None:
+    async with Zygote(limits=FAST) as zygote:
+        os.kill(zygote._init.pid, signal.SIGKILL)
+        with pytest.raises(SandboxError, match=r"lost|not running"):
+            await zygote.call("reply(b'1')")

@@ -1,5 +1,7 @@
 """The grader of hidden calls: right is right, wrong is wrong, and no trick changes either."""
 
+import os
+import signal
 import textwrap
 from dataclasses import replace
 
@@ -177,3 +179,11 @@ async def test_the_interpreter_has_the_variables_it_is_given():
     async with Forkers(1, env={"PYTHONHASHSEED": "7", "TZ": "JST-9"}) as some:
         grader = FunctionCalls("f", calls=(Call("", "('7', 'JST')"),), forkers=some)
         assert (await scored(grader, {"solution.py": source})).value == 1.0
+
+
+async def test_a_zygote_that_was_lost_is_replaced():
+    async with Forkers(1) as some:
+        grader = FunctionCalls("f", calls=(Call("1", "2"),), forkers=some)
+        assert (await scored(grader, {"solution.py": "def f(x): return x * 2"})).value == 1.0
+        os.kill(some._free[0]._init.pid, signal.SIGKILL)
+        assert (await scored(grader, {"solution.py": "def f(x): return x * 2"})).value == 1.0

@@ -73,17 +73,17 @@ def write_bundle(folder: Path, forged: Forged) -> None:
         ),
     }
     for name, text in texts.items():
-        _write(folder / name, text.encode(), executable=name.endswith(".sh"))
+        write_file(folder / name, text.encode(), executable=name.endswith(".sh"))
     for side in ("solution", "tests"):
         shutil.copyfile(INSIDE / "literals.py", folder / side / "literals.py")
     for name in forged.files:
-        _write(folder / "solution/source" / name, (forged.package.root / name).read_bytes())
+        write_file(folder / "solution/source" / name, (forged.package.root / name).read_bytes())
     for number, licence in enumerate(forged.package.licence_files):
         name = licence.name if number == 0 else f"{number}-{licence.name}"
-        _write(folder / "solution/licences" / name, licence.read_bytes())
+        write_file(folder / "solution/licences" / name, licence.read_bytes())
 
 
-def _write(file: Path, data: bytes, executable: bool = False) -> None:
+def write_file(file: Path, data: bytes, executable: bool = False) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(data)
     file.chmod(0o755 if executable else 0o644)
@@ -165,6 +165,11 @@ def task_toml(facts: PredictFacts) -> str:
         "agent": {"timeout_sec": 600.0},
         "verifier": {"timeout_sec": 60.0},
     }
+    return toml_text(tables)
+
+
+def toml_text(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """``task.toml`` of these tables, by their full names."""
     lines = ['schema_version = "1.4"']
     for table, values in tables.items():
         lines += ["", f"[{table}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
@@ -172,6 +177,8 @@ def task_toml(facts: PredictFacts) -> str:
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, str):

@@ -19,12 +19,14 @@ class Function:
     symbol  its shortest public dotted name, package included: ``toolz.take``
     module  the module to import for that name; ``path`` is the rest of the name
     source  its own text, docstring included
+    home    the module that defines it
     """
 
     symbol: str
     module: str
     node: ast.FunctionDef
     source: str
+    home: str
 
     @property
     def path(self) -> str:
@@ -58,7 +60,7 @@ class Source:
                 continue
             for name, (home, node) in sorted(self.public(module).items()):
                 if (home, node.name) not in found:
-                    found[home, node.name] = Function(f"{module}.{name}", module, node, self._text(home, node))
+                    found[home, node.name] = Function(f"{module}.{name}", module, node, self._text(home, node), home)
         return sorted(found.values(), key=lambda function: function.symbol)
 
     def public(self, module: str, depth: int = 0) -> dict[str, tuple[str, ast.FunctionDef]]:

@@ -15,7 +15,7 @@ from palestra.forge.code.bundles import Forged
 from palestra.forge.code.choose import choose
 from palestra.forge.code.inputs import Plan
 from palestra.forge.code.package import Package, entry_of
-from palestra.verify.calls import Result, Target, run_calls
+from palestra.verify.calls import CallRun, Result, Target, run_calls
 
 MOST_DEPENDENCIES = 16
 PROBE = 240
@@ -103,6 +103,12 @@ async def importable(package: Package) -> tuple[str, ...]:
 
 async def _record(target: Target, args: Sequence[str], budget: Budget) -> Recorded:
     run = await run_calls(target, args, call_s=budget.call_s)
+    check_run(run, has_args=bool(args))
+    return Recorded(tuple(zip(args, run.results, strict=True)), frozenset(run.files))
+
+
+def check_run(run: CallRun, *, has_args: bool) -> None:
+    """Raises Refused where the import failed or had an effect, or something was printed."""
     if run.missing:
         raise Lacking(run.refused, name=run.missing)
     if run.refused:
@@ -111,9 +117,8 @@ async def _record(target: Target, args: Sequence[str], budget: Budget) -> Record
     if at_import:
         raise Refused(f"its import has an effect outside the package ({at_import[0]})")
     if run.printed:
-        what = "it" if args else "its import"
+        what = "it" if has_args else "its import"
         raise Refused(f"{what} prints {run.printed[:40].decode(errors='replace')!r}")
-    return Recorded(tuple(zip(args, run.results, strict=True)), frozenset(run.files))
 
 
 def _cases(plan: Plan, seen: Recorded, budget: Budget) -> tuple[bool, list[tuple[Case, bool]]]:
