@@ -12,6 +12,7 @@ ORDER = (
     "errors",
     "config",
     "files",
+    "intervals",
     "algos",
     "models",
     "sandboxes",

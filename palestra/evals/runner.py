@@ -10,7 +10,8 @@ from typing import Any
 
 from palestra.envs.base import UNCERTIFIED, Environment, uncertified
 from palestra.errors import ConfigError
-from palestra.evals.metrics import Proportion, pass_at_k
+from palestra.evals.metrics import pass_at_k
+from palestra.intervals import Proportion
 from palestra.models.client import Policy
 from palestra.rollouts.groups import plan_group, run_groups
 from palestra.rollouts.run import spread

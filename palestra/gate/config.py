@@ -30,6 +30,9 @@ class GateConfig(Config):
     mutants_least  share of mutants that the grader must kill, those that are surely equivalent not counted
     gold_s         seconds that making and grading the gold may take
     similar_most   likeness to another bundle of the same kind in the set (estimated Jaccard), of code or else of text
+    solvers        models whose pass rate is measured: scripted:gold, native:PATH …; solver_runs rollouts of each, of up
+                   to solver_tokens tokens a turn at solver_temperature
+    solved_least, solved_most  between which the best solver's pass rate must be
     draws          tasks drawn over all splits for the gold, the null answer, and every process but the first
     processes      fresh processes, each with another hash seed, time zone, locale, folder and order of calls
     null_most      share of drawn tasks that an empty answer may score on
@@ -46,6 +49,12 @@ class GateConfig(Config):
     mutants_least: float = Field(default=0.8, ge=0, le=1)
     gold_s: float = Field(default=120.0, gt=0)
     similar_most: float = Field(default=0.9, gt=0, le=1)
+    solvers: tuple[str, ...] = ()
+    solver_runs: int = Field(default=8, ge=1)
+    solver_tokens: int = Field(default=1024, ge=1)
+    solver_temperature: float = Field(default=1.0, ge=0)
+    solved_least: float = Field(default=0.0, ge=0, le=1)
+    solved_most: float = Field(default=1.0, ge=0, le=1)
     draws: int = Field(default=256, ge=200)
     processes: int = Field(default=5, ge=5, le=20)
     null_most: float = Field(default=0.0, ge=0, lt=1)

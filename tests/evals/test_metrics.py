@@ -4,7 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from palestra.evals.metrics import Proportion, pass_at_k, wilson
+from palestra.evals.metrics import pass_at_k
+from palestra.intervals import Proportion, wilson
 
 
 def test_wilson_against_worked_values() -> None:

@@ -25,6 +25,7 @@ BROKEN = {
     "broken-shared-process": "probes: ",
     "broken-clock": "gold: passes",
 }
+CMP = "#!/bin/sh\ncmp -s /app/solution.py /tests/right.py && r=1 || r=0\necho $r > /logs/verifier/reward.txt\n"
 QUICK = GateConfig(level="quick")
 
 
@@ -196,3 +197,26 @@ def test_surroundings_differ_and_the_first_are_plain():
         "LC_ALL": "C.UTF-8",
         "LANG": "C.UTF-8",
     }
+
+
+def test_the_pass_rate_of_named_solvers_is_measured_and_bounded(tmp_path):
+    path = task_bundle(tmp_path / "sum")
+    config = GateConfig(level="quick", solvers=("scripted:gold", "scripted:null"), solver_runs=3)
+    assert examined(path, config).verdict == "admitted"
+    found = json.loads((path / "certificate.json").read_text())["difficulty"]
+    assert found["scripted:gold"] == {"acc": 1.0, "lo": pytest.approx(0.4385, abs=1e-4), "hi": 1.0, "n": 3}
+    assert found["scripted:null"]["acc"] == 0.0
+    hard = examined(path, GateConfig(level="quick", solvers=("scripted:null",), solved_least=0.1))
+    assert hard.reason.startswith("difficulty: scripted:null passes 0 of 8 (0% to 32%)")
+    easy = examined(path, GateConfig(level="quick", solvers=("scripted:gold",), solved_most=0.9))
+    assert easy.verdict == "refused" and "must be in [0, 0.9]" in easy.reason
+
+
+def test_a_solver_that_cannot_be_scored_is_told(tmp_path):
+    path = task_bundle(tmp_path / "work", grader='kind = "command"\n', more={"tests/test.sh": "#!/bin/sh\nexit 0\n"})
+    assert "wrote no reward" in examined(path, QUICK).reason
+    sound = task_bundle(
+        tmp_path / "shell", grader='kind = "command"\n', more={"tests/test.sh": CMP, "tests/right.py": GOLD}
+    )
+    config = GateConfig(level="quick", solvers=("scripted:gold",), solver_runs=1)
+    assert "no solver's rollout was scored" in examined(sound, config).reason

@@ -16,6 +16,7 @@ from palestra.gate.probes import Ground
 from palestra.gate.probes.base import Needs
 from palestra.gate.subject import Check
 from palestra.gate.surroundings import clock_shifter, surroundings
+from palestra.gate.tasks.difficulty import difficulty
 from palestra.gate.tasks.mutation import mutants
 from palestra.gate.tasks.probing import probes
 from palestra.gate.tasks.stubs import works
@@ -184,4 +185,4 @@ def ground_of(bench: Workbench, gold: Files) -> Ground:
     return Ground(start, gold, frozenset(needs), language, bench.facts.instruction)
 
 
-CHECKS: tuple[Examine, ...] = (files, instruction, leak, gold, determinism, limits, null, mutants, probes)
+CHECKS: tuple[Examine, ...] = (files, instruction, leak, gold, determinism, limits, null, mutants, probes, difficulty)
