@@ -64,6 +64,27 @@ def tiny(x):
     return x + 1
 
 
+SEEN = []
+
+
+def forgetful(x):
+    """>>> forgetful(3)
+    4
+    """
+    SEEN.append(x)
+    if x > 2:
+        return x + 1
+    return x - len(SEEN) * 0
+
+
+def reads(x):
+    """>>> reads(3)
+    4
+    """
+    with open("/etc/hostname") as file:
+        return x + 1 + 0 * len(file.read())
+
+
 def unstable(words):
     """>>> unstable(["a", "b"])
     ['a', 'b']
@@ -99,9 +120,11 @@ def test_what_is_written_was_admitted_and_says_where_it_is_from(forged, kind):
     out, made = forged
     report = made[kind]
     assert [task.symbol for task in report.admitted] == ["shop.price", "shop.squeeze"]
-    assert report.seen == 5 and report.candidates == 5 and report.strength >= 0.9
+    assert report.seen == 7 and report.candidates == 7 and report.strength >= 0.9
     assert report.refused["shop.tiny"].startswith("is too small to measure")
     assert report.refused["shop.unstable"].startswith("fewer than 8 of its calls")
+    assert report.refused["shop.forgetful"] == "changes the state of its module or process"
+    assert report.refused["shop.reads"] == "has an effect besides its result (open)"
     assert all(result.valid for result in verify(out / kind))
     for path in find_bundles([out / kind]):
         facts = read_facts(path)
@@ -154,6 +177,6 @@ def test_the_command_counts_what_it_saw(shop, tmp_path):
     ran = CliRunner().invoke(app, args)
     data = json.loads(ran.stdout)
     assert ran.exit_code == 0 and [task["id"] for task in data["admitted"]] == ["shop.price-implement"]
-    assert (data["seen"], data["candidates"]) == (5, 5) and data["strength"] >= 0.9 and data["seconds"] > 0
+    assert (data["seen"], data["candidates"]) == (7, 7) and data["strength"] >= 0.9 and data["seconds"] > 0
     ran = CliRunner().invoke(app, ["forge", "code", str(shop), "--kind", "implment", "--out", str(tmp_path / "p")])
     assert isinstance(ran.exception, ConfigError) and "did you mean implement?" in str(ran.exception)

@@ -79,15 +79,17 @@ async def forge_function(package: Package, entries: tuple[str, ...], plan: Plan,
     return Forged(package, function, iterates, tuple(chosen), tuple(sorted(seen.files)), seed, budget)
 
 
-async def importable(package: Package) -> tuple[str, ...]:
+async def importable(package: Package, *, pure: bool = True) -> tuple[str, ...]:
     """The entries of the package's root that importing it needs: its own, and those of the packages that it imports.
 
-    Raises ForgeError where importing it does anything but end and define things."""
+    pure  whether importing it may do nothing but define things; else what it does inside its sandbox is no matter
+    Raises ForgeError where importing it fails, prints, or is not pure though it must be."""
     entries = [package.entry]
     while True:
         target = Target(package.root, package.name, "", tuple(entries))
         try:
-            await _record(target, [], Budget())
+            run = await run_calls(target, [])
+            (check_run if pure else check_words)(run, has_args=False)
         except Lacking as lack:
             found = entry_of(package.root, lack.name.partition(".")[0])
             if found is not None and found not in entries and len(entries) <= MOST_DEPENDENCIES:
@@ -109,13 +111,18 @@ async def _record(target: Target, args: Sequence[str], budget: Budget) -> Record
 
 def check_run(run: CallRun, *, has_args: bool) -> None:
     """Raises Refused where the import failed or had an effect, or something was printed."""
+    at_import = [event for call, event, _ in run.effects if call == "import"]
+    if at_import and not run.missing and not run.refused:
+        raise Refused(f"its import has an effect outside the package ({at_import[0]})")
+    check_words(run, has_args=has_args)
+
+
+def check_words(run: CallRun, *, has_args: bool) -> None:
+    """Raises Refused where the import failed, or something was printed."""
     if run.missing:
         raise Lacking(run.refused, name=run.missing)
     if run.refused:
         raise Refused(run.refused)
-    at_import = [event for call, event, _ in run.effects if call == "import"]
-    if at_import:
-        raise Refused(f"its import has an effect outside the package ({at_import[0]})")
     if run.printed:
         what = "it" if has_args else "its import"
         raise Refused(f"{what} prints {run.printed[:40].decode(errors='replace')!r}")

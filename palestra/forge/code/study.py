@@ -12,12 +12,12 @@ from palestra.forge.code.edges import edges
 from palestra.forge.code.find import Source
 from palestra.forge.code.inputs import Plan
 from palestra.forge.code.package import Package
-from palestra.forge.code.record import Refused, check_run
+from palestra.forge.code.record import Refused, check_words
 from palestra.forge.code.slices import crash_at, cut
 from palestra.gate.mutants import Mutant, python_mutants
 from palestra.types import Outcome
+from palestra.verify.calls import CallRun, Target, run_calls
 from palestra.verify.calls import Surroundings as Around
-from palestra.verify.calls import Target, run_calls
 from palestra.verify.forkers import Forkers
 from palestra.verify.function import Call, FunctionCalls
 
@@ -84,7 +84,8 @@ async def study(
     target = Target(package.root, function.module, function.path, entries)
     runs = [await run_calls(target, inputs, around=around, call_s=CALL_S) for around in (Around(), OTHER)]
     for run in runs:
-        check_run(run, has_args=True)
+        check_words(run, has_args=True)
+        _refuse_effects(run)
     if any(result.mutates for result in runs[0].results):
         raise Refused("changes its arguments")
     calls = suites.stable(inputs, runs, function.doc, function.source)
@@ -119,6 +120,16 @@ async def _alike(
     reached = await suites.told_apart(bare.grader(forkers), pool, crashes)
     often = {line for line, places in zip(lines, reached, strict=True) if len(places) >= REACHED}
     return [mutant for mutant in silent if mutant.line in often]
+
+
+def _refuse_effects(run: CallRun) -> None:
+    """Raises Refused where a call did something besides returning. What the import did is no matter here: it was in a
+    sandbox, and so is every grading."""
+    seen = [event for call, event, _ in run.effects if call != "import"]
+    if seen:
+        raise Refused(f"has an effect besides its result ({seen[0]})")
+    if run.state:
+        raise Refused("changes the state of its module or process")
 
 
 def _with(calls: list[Call], more: Sequence[Call]) -> list[Call]:

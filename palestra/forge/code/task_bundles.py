@@ -21,7 +21,7 @@ from palestra.gate.mutants import Mutant
 from palestra.verify.function import Call
 
 SCHEMA = 1
-LOUD = 0.6
+LOUD = 0.9
 """A bug that more of the calls show is too loud to be looked for."""
 NOTE = (
     "#!/bin/sh\n"

@@ -130,7 +130,7 @@ class _Forge:
     candidates: int = 0
 
     async def package(self, package: Package, progress: Progress | None) -> None:
-        entries, source = await importable(package), Source(package)
+        entries, source = await importable(package, pure=False), Source(package)
         plans, without = plan_functions(source)
         self.seen += len(plans) + len(without)
         self.candidates += len(plans)
